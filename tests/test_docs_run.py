@@ -149,7 +149,7 @@ def test_tutorial_runs_and_so_do_the_pages_that_build_on_it(clone, capsys):
     printed = run_page(DOCS / "tutorial.md")
     assert "exit code 3" in printed
     assert "someone 50 % sure" in printed
-    assert "PrivateLasso: " in capsys.readouterr().out
+    assert "PrivateLasso of progression: " in capsys.readouterr().out
     assert (clone / "report.html").stat().st_size < 500_000
     filled, kept = map(load_schema, ("schema.toml", "docs/diabetes/schema.json"))
     assert (filled.target, filled.target_bounds) == (kept.target, kept.target_bounds)

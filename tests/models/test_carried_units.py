@@ -153,7 +153,7 @@ def test_rows_bring_their_unit_to_the_fit(way, k, tmp_path):
     assert list(model.feature_names_in_) == ["x"]
     told = PrivateLasso(**LASSO, random_state=1, rows_per_unit=k)
     kept = schema.encode(some_people())
-    by_hand = told.fit(pd.DataFrame(kept.X, columns=["x"]), kept.y)
+    by_hand = told.fit(pd.DataFrame(kept.named_arrays()[0], columns=["x"]), kept.named_arrays()[1])
     np.testing.assert_array_equal(model.coef_, by_hand.coef_)
     assert model.intercept_ == by_hand.intercept_
     assert told.fit(rows).privacy_ == statement
@@ -187,7 +187,7 @@ def test_a_fit_that_is_told_another_number_refuses_and_spends_nothing(make, way,
 def test_rows_bring_their_target_along():
     rows = schema_of(2).encode(some_people(40))
     with pytest.raises(ValueError, match="y must be None"):
-        PrivateLasso(**LASSO).fit(rows, rows.y)
+        PrivateLasso(**LASSO).fit(rows, rows.named_arrays()[1])
 
 
 # --- the other estimators -------------------------------------------------------------------------
@@ -204,7 +204,9 @@ def test_a_peer_charges_for_the_unit_of_its_rows(kind, monkeypatch, tmp_path):
     assert ledger.entries()[0].unit == model.privacy_.unit
     assert ledger.spent.rho == limit.rho
     monkeypatch.setattr(ZCDP, "within", classmethod(lambda *_: limit / 9))
-    row = kind(**setting, random_state=2).fit(pd.DataFrame(rows.X, columns=["x"]), rows.y)
+    row = kind(**setting, random_state=2).fit(
+        pd.DataFrame(rows.named_arrays()[0], columns=["x"]), rows.named_arrays()[1]
+    )
     np.testing.assert_array_equal(model.coef_, row.coef_)
     scales = [[record.scale for record in one.privacy_.mechanisms] for one in (model, row)]
     assert scales[0] == scales[1]

@@ -98,11 +98,13 @@ def read_every_way(ids, schema, folder):
     frame = pd.DataFrame({"x": np.arange(len(ids), dtype=float), "y": 1.0, "who": ids})
     frame.to_parquet(folder / "data.parquet")
     frame.to_csv(folder / "data.csv", index=False)
-    found = [schema.encode(frame).X[:, 0].tolist()]
+    found = [schema.encode(frame).named_arrays()[0][:, 0].tolist()]
     for form in ("csv", "parquet"):
-        found.append(read_rows(folder / f"data.{form}", schema).X[:, 0].tolist())
+        found.append(read_rows(folder / f"data.{form}", schema).named_arrays()[0][:, 0].tolist())
         chunks = stream_rows(folder / f"data.{form}", schema, rows_per_chunk=2)
-        found.append([place for chunk in chunks for place in chunk.X[:, 0].tolist()])
+        found.append(
+            [place for chunk in chunks for place in chunk.named_arrays()[0][:, 0].tolist()]
+        )
     assert all(one == found[0] for one in found)
     return found[0]
 
@@ -126,8 +128,8 @@ def test_a_row_without_an_id_moves_no_other(ids, kind, data):
     schema = TWO_ROWS(kind)
     frame = pd.DataFrame({"x": np.arange(len(ids), dtype=float), "y": 1.0, "who": ids})
     gone = data.draw(st.integers(0, len(ids) - 1))
-    whole = set(schema.encode(frame).X[:, 0])
-    without = set(schema.encode(frame.drop(index=gone)).X[:, 0])
+    whole = set(schema.encode(frame).named_arrays()[0][:, 0])
+    without = set(schema.encode(frame.drop(index=gone)).named_arrays()[0][:, 0])
     if ids[gone] in ("", "NA") or (kind == "integer" and ids[gone] != "7"):
         assert whole == without
     assert len(whole ^ without) <= 2  # at most its own row and one of the same unit's
@@ -140,13 +142,13 @@ def test_whole_numbers_stored_as_floats_are_ids(tmp_path):
     ids = [1e10, np.nan, 123456789012345.0, 1e10, 0.0, -0.0, 0.0, 2.0**53 - 1, -7.0, 1e10]
     assert read_every_way(ids, TWO_ROWS("integer"), tmp_path) == [0, 2, 3, 4, 5, 7, 8]
     stored = read_rows(tmp_path / "data.parquet", TWO_ROWS("any"))
-    assert stored.X[:, 0].tolist() == [0, 2, 3, 4, 5, 7, 8]
+    assert stored.named_arrays()[0][:, 0].tolist() == [0, 2, 3, 4, 5, 7, 8]
 
 
 def test_floats_that_may_be_several_ids_are_none():
     ids = np.array([2**53 - 1, 2**53, -(2**53), 1 - 2**53, np.inf, -np.inf, np.nan])
     table = pa.table({"x": np.arange(7.0), "y": np.ones(7), "who": ids})
-    assert TWO_ROWS("integer").encode(table).X[:, 0].tolist() == [0, 3]
+    assert TWO_ROWS("integer").encode(table).named_arrays()[0][:, 0].tolist() == [0, 3]
 
 
 def test_an_id_declared_as_missing_is_missing_in_any_spelling(tmp_path):

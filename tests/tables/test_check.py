@@ -193,7 +193,7 @@ def test_undeclared_levels_are_of_the_level_other_where_it_is_declared(place):
     assert [one.words for one in schema.check(frame).findings] == [
         "1 of 400 cells (< 1 %) is missing"
     ]
-    column = schema.encode(frame).X[:, schema.feature_names.index("ward=(other)")]
+    column = schema.encode(frame).named_arrays()[0][:, schema.feature_names.index("ward=(other)")]
     assert np.array_equal(column, frame.ward == "d")
     bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
     release = PrivateLasso(epsilon=9, delta=1e-6, **bounds).fit(schema.encode(frame)).released()

@@ -325,7 +325,7 @@ def who(way, ids):
 
 
 def kept(schema, frame):
-    return schema.encode(frame).X[:, 0].tolist()
+    return schema.encode(frame).named_arrays()[0][:, 0].tolist()
 
 
 LONG = [2**53 - 1, 2**53, 2**53 + 1, 1234567890123456788, 1234567890123456789]

@@ -49,9 +49,9 @@ ROW_IS_UNIT = {"unit": None, "rows_per_unit": None, "features": list(NAMES[:5])}
 
 
 def same(rows, want):
-    assert rows.X.shape == want[0].shape
-    np.testing.assert_allclose(rows.X, want[0], rtol=1e-14)
-    np.testing.assert_allclose(rows.y, want[1], rtol=1e-14)
+    assert rows.named_arrays()[0].shape == want[0].shape
+    np.testing.assert_allclose(rows.named_arrays()[0], want[0], rtol=1e-14)
+    np.testing.assert_allclose(rows.named_arrays()[1], want[1], rtol=1e-14)
 
 
 @pytest.fixture
@@ -73,8 +73,11 @@ def test_every_cell_becomes_what_the_schema_says(write):
     rows = read_rows(write(as_csv(ROWS)), SCHEMA)
     same(rows, expected(ROWS))
     low, high = SCHEMA.feature_bounds.T
-    assert (np.isnan(rows.X) | (low <= rows.X) & (high >= rows.X)).all()
-    assert rows.X.dtype == rows.y.dtype == np.float64
+    assert (
+        np.isnan(rows.named_arrays()[0])
+        | (low <= rows.named_arrays()[0]) & (high >= rows.named_arrays()[0])
+    ).all()
+    assert rows.named_arrays()[0].dtype == rows.named_arrays()[1].dtype == np.float64
     assert "34" not in repr(rows)
 
 
@@ -107,9 +110,14 @@ def test_chunks_are_equally_long_and_hold_the_same(write, n_rows, size):
     assert [len(chunk) for chunk in chunks[:-1]] == [size] * (len(chunks) - 1)
     assert all(0 < len(chunk) <= size for chunk in chunks)
     assert np.array_equal(
-        np.vstack([np.empty((0, 6)), *(chunk.X for chunk in chunks)]), whole.X, equal_nan=True
+        np.vstack([np.empty((0, 6)), *(chunk.named_arrays()[0] for chunk in chunks)]),
+        whole.named_arrays()[0],
+        equal_nan=True,
     )
-    assert np.array_equal(np.concatenate([[], *(chunk.y for chunk in chunks)]), whole.y)
+    assert np.array_equal(
+        np.concatenate([[], *(chunk.named_arrays()[1] for chunk in chunks)]),
+        whole.named_arrays()[1],
+    )
     with pytest.raises(ValueError, match="rows_per_chunk"):
         stream_rows(path, SCHEMA, rows_per_chunk=0)
 
@@ -121,8 +129,8 @@ def test_small_blocks_give_the_same(write, monkeypatch):
     monkeypatch.setattr(csv_files, "BYTES_PER_BLOCK", 200)
     monkeypatch.setattr(csv_files, "BYTES_PER_CELL", 1)
     cut = read_rows(path, SCHEMA)
-    assert np.array_equal(whole.X, cut.X, equal_nan=True)
-    assert np.array_equal(whole.y, cut.y)
+    assert np.array_equal(whole.named_arrays()[0], cut.named_arrays()[0], equal_nan=True)
+    assert np.array_equal(whole.named_arrays()[1], cut.named_arrays()[1])
     same(cut, expected(rows))
 
 
@@ -134,11 +142,15 @@ def test_rows_of_a_missing_target_are_left_out_unless_they_are_declared_to_be_fi
         if declared is None:
             del given_["dpscreen"]["missing_target"]
         rows = read_rows(write(as_csv(ROWS)), TableSchema.from_dict(given_))
-        assert np.array_equal(rows.X, whole.X[[0, 1, 2, 4, 7]], equal_nan=True)
+        assert np.array_equal(
+            rows.named_arrays()[0], whole.named_arrays()[0][[0, 1, 2, 4, 7]], equal_nan=True
+        )
     given_["dpscreen"]["fill"] = {"smoker": "no", "cost": 10}
     filled = read_rows(write(as_csv(ROWS)), TableSchema.from_dict(given_))
-    assert np.array_equal(filled.X[[0, 1, 2, 4, 7]], rows.X, equal_nan=True)
-    assert filled.y[3] == np.log1p(10)
+    assert np.array_equal(
+        filled.named_arrays()[0][[0, 1, 2, 4, 7]], rows.named_arrays()[0], equal_nan=True
+    )
+    assert filled.named_arrays()[1][3] == np.log1p(10)
 
 
 @pytest.mark.parametrize(
@@ -153,17 +165,17 @@ def test_rows_of_neither_outcome_are_left_out_unless_filled(write, declared):
     path = write(b"x,y\n1,yes\n2,Ja\n3,no\n4,\n5,0.5\n")
     for missing in ("fill", "leave out"):
         rows = read_rows(path, schema_of_fields(*fields, missing_target=missing))
-        assert rows.X[:, 0].tolist() == [1, 3]
-        assert rows.y.tolist() == [1, 0]
+        assert rows.named_arrays()[0][:, 0].tolist() == [1, 3]
+        assert rows.named_arrays()[1].tolist() == [1, 0]
     filled = True if declared["type"] == "boolean" else "yes"
     schema = schema_of_fields(*fields, fill={"y": filled})
-    assert read_rows(path, schema).y.tolist() == [1, 1, 0, 1, 1]
+    assert read_rows(path, schema).named_arrays()[1].tolist() == [1, 1, 0, 1, 1]
 
 
 def test_missing_numbers_are_filled_as_declared_and_then_transformed(write):
     schema = make_schema(fill={"age": 40, "income": 100.0})
     rows = read_rows(write(as_csv([("NA", "yes", "", "1", "true", "10", "a")])), schema)
-    np.testing.assert_allclose(rows.X[0, [0, 3]], [40, np.log(100)])
+    np.testing.assert_allclose(rows.named_arrays()[0][0, [0, 3]], [40, np.log(100)])
 
 
 def with_incomes(missing=("", "NA", "-99"), **settings):
@@ -176,7 +188,7 @@ def with_incomes(missing=("", "NA", "-99"), **settings):
 def incomes(write, schema, cells):
     """Return what cells of the income are read as; None for missing."""
     rows = [(*ROWS[0][:2], cell, *ROWS[0][3:]) for cell in cells]
-    found = read_rows(write(as_csv(rows, delimiter=";")), schema).X
+    found = read_rows(write(as_csv(rows, delimiter=";")), schema).named_arrays()[0]
     return without_fills(schema, found)
 
 
@@ -221,7 +233,7 @@ def test_stored_numbers_are_compared_as_declared():
     schema = with_incomes(["9,99", "8.5", "1_0", "\u0667"], decimalChar=",")
     frame = pd.DataFrame([ROWS[0]] * 5, columns=list(NAMES)).assign(income=[9.99, 8.5, 10, 7, 2])
     for income in (frame.income, frame.income.astype(object)):
-        found = schema.encode(frame.assign(income=income)).X
+        found = schema.encode(frame.assign(income=income)).named_arrays()[0]
         assert without_fills(schema, found) == [None, 8.5, 10, 7, 2]
 
 
@@ -248,8 +260,8 @@ def test_a_row_does_not_depend_on_the_others_to_the_last_bit(rows, data):
     place = data.draw(st.integers(0, len(rows) - 1))
     frame = pd.DataFrame(rows, columns=list(NAMES), dtype=object)
     whole, alone = schema.encode(frame), schema.encode(frame.iloc[[place]])
-    assert whole.X[place].tobytes() == alone.X[0].tobytes()
-    assert whole.y[place] == alone.y[0]
+    assert whole.named_arrays()[0][place].tobytes() == alone.named_arrays()[0][0].tobytes()
+    assert whole.named_arrays()[1][place] == alone.named_arrays()[1][0]
 
 
 def test_a_choice_of_columns(write):
@@ -257,9 +269,11 @@ def test_a_choice_of_columns(write):
     whole = read_rows(path, SCHEMA)
     (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=no", "age", "grade"])
     places = [SCHEMA.feature_names.index(n) for n in ("smoker=no", "age", "grade=2")]
-    assert np.array_equal(chunk.X, whole.X[:, places], equal_nan=True)
+    assert np.array_equal(
+        chunk.named_arrays()[0], whole.named_arrays()[0][:, places], equal_nan=True
+    )
     (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=yes"])  # the reference, by its name
-    assert chunk.X[:, 0].tolist() == [1, 0, 0, 0, 1]
+    assert chunk.named_arrays()[0][:, 0].tolist() == [1, 0, 0, 0, 1]
     with pytest.raises(TableProblem, match="no feature 'smoker=maybe'"):
         stream_rows(path, SCHEMA, columns=["smoker=maybe"])
 
@@ -284,8 +298,8 @@ def test_rows_are_never_in_memory_twice(tmp_path, form):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    needed = rows.X.nbytes + rows.y.nbytes
-    assert rows.X.shape == (150_000, 9)
+    needed = rows.named_arrays()[0].nbytes + rows.named_arrays()[1].nbytes
+    assert rows.named_arrays()[0].shape == (150_000, 9)
     assert peak < 1.2 * needed + 6e6
 
 
@@ -333,7 +347,7 @@ def test_columns_may_stand_in_any_order_and_names_hold_line_ends(write):
 def test_a_header_alone_is_a_table_of_no_rows(write):
     for data in (as_csv([]), as_csv([]).rstrip(b"\n")):
         rows = read_rows(write(data), SCHEMA)
-        assert rows.X.shape == (0, 6)
+        assert rows.named_arrays()[0].shape == (0, 6)
         assert list(stream_rows(write(data), SCHEMA)) == []
 
 

@@ -92,7 +92,9 @@ def kept(rows):
     """Return the rows that count of a source in this order, as a multiset."""
     frame = pd.DataFrame(rows, columns=["who", "x", "y"]).astype({"x": float, "y": float})
     found = SCHEMA.encode(duckdb.from_df(frame))
-    return Counter(zip(found.X[:, 0].tolist(), found.y.tolist(), strict=True))
+    return Counter(
+        zip(found.named_arrays()[0][:, 0].tolist(), found.named_arrays()[1].tolist(), strict=True)
+    )
 
 
 @given(ROWS, st.randoms(use_true_random=False))

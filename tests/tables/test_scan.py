@@ -76,7 +76,7 @@ def model(schema, **more):
 def test_a_scanned_file_gives_the_model_of_the_file_in_memory(path):
     schema = TableSchema.from_dict(DESCRIPTOR)
     rows = read_rows(path, schema)
-    here = model(schema).fit(rows.X, rows.y)
+    here = model(schema).fit(rows.named_arrays()[0], rows.named_arrays()[1])
     there = model(schema).fit(scan(path, DESCRIPTOR))
     np.testing.assert_array_equal(there.coef_, here.coef_)
     assert there.intercept_ == here.intercept_

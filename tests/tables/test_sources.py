@@ -90,8 +90,8 @@ def test_sources_give_the_rows_and_the_bits_of_a_frame(kind, frame):
     frame = frame.groupby("person").head(2)  # which are left out of more is another question
     want = SCHEMA.encode(frame[[one["name"] for one in DESCRIPTOR["fields"]]])
     rows = SCHEMA.encode(SOURCES[kind](frame))
-    np.testing.assert_array_equal(rows.X, want.X)
-    np.testing.assert_array_equal(rows.y, want.y)
+    np.testing.assert_array_equal(rows.named_arrays()[0], want.named_arrays()[0])
+    np.testing.assert_array_equal(rows.named_arrays()[1], want.named_arrays()[1])
     here = PrivateLasso(**BUDGET, **BOUNDS).fit(want)
     there = PrivateLasso(**BUDGET, **BOUNDS).fit(scan(SOURCES[kind](frame), SCHEMA))
     np.testing.assert_array_equal(there.coef_, here.coef_)
@@ -125,9 +125,13 @@ def test_a_scratch_file_has_no_name_and_holds_the_rows(frame, tmp_path, monkeypa
         kept = spooled_rows(duckdb.from_df(frame), SCHEMA, in_memory=most)
         assert kept.fits_memory == (most == 1 << 40)
         assert not list(tmp_path.iterdir())
-        np.testing.assert_array_equal(np.concatenate(list(kept.chunks(None))), want.X)
-        np.testing.assert_array_equal(np.concatenate(list(kept.chunks([2, 0]))), want.X[:, [2, 0]])
-        np.testing.assert_array_equal(kept.target(), want.y)
+        np.testing.assert_array_equal(
+            np.concatenate(list(kept.chunks(None))), want.named_arrays()[0]
+        )
+        np.testing.assert_array_equal(
+            np.concatenate(list(kept.chunks([2, 0]))), want.named_arrays()[0][:, [2, 0]]
+        )
+        np.testing.assert_array_equal(kept.target(), want.named_arrays()[1])
 
 
 def test_refusals_quote_neither_cells_nor_addresses(frame, database):
@@ -165,8 +169,7 @@ def fit_and_predict(address, home, *given, into):
 def predicted(home, frame):
     model = dpscreen.load(home / "model.json")
     columns = [one["name"] for one in DESCRIPTOR["fields"]]
-    features = pd.DataFrame(SCHEMA.encode_features(frame[columns]), columns=SCHEMA.feature_names)
-    return model.predict(features)
+    return model.predict(frame[columns])
 
 
 def test_commands_read_a_database_and_write_back_with_ids(database, frame, tmp_path):
@@ -223,6 +226,6 @@ def test_postgresql(postgres, frame, tmp_path):
         cursor.execute("SELECT * FROM visits")
         rows = SCHEMA.encode(cursor)  # a cursor of ADBC
     want = SCHEMA.encode(duckdb.from_df(frame))
-    assert np.array_equal(np.sort(rows.y), np.sort(want.y))
+    assert np.array_equal(np.sort(rows.named_arrays()[1]), np.sort(want.named_arrays()[1]))
     found = fit_and_predict(postgres, tmp_path, "--table", "visits", into="predicted")
     np.testing.assert_array_equal(found, predicted(tmp_path, frame))

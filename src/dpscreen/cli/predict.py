@@ -109,7 +109,7 @@ def _predictions(model: LoadedModel, data: Any, ids: tuple[str, ...]) -> Any:
             if not len(rows):
                 continue
             means = np.asarray(getattr(model, model.family.predicts)(rows))
-            values = schema.untransform_target(means.reshape(len(rows), -1)[:, -1])
+            values = means.reshape(len(rows), -1)[:, -1]
             name = model.family.prediction_column
             parts.append(pa.table([*kept.columns, values], names=[*ids, name]))
     if not parts:

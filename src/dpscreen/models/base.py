@@ -63,7 +63,7 @@ from dpscreen.solvers.quality import Ranges, release_quality
 from dpscreen.solvers.results import Inference
 from dpscreen.solvers.split import SecondTable, SplitHalf
 from dpscreen.solvers.table import release_table
-from dpscreen.tables.schema import as_schema
+from dpscreen.tables.schema import TableSchema, as_schema
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
@@ -163,15 +163,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         estimator
             Not fitted yet. `fit` and `predict` take data frames with the columns of the schema.
         """
-        declared = as_schema(schema).with_formula(formula)
-        declared.check()
-        if not cls.family.fits(declared.classes):
-            raise ValueError(
-                f"{cls.__name__} needs a target of two outcomes: declare it as boolean, or with "
-                "two levels."
-            )
-        given = {"classes": declared.classes} if cls.family.n_classes else {}
-        return cls(schema=declared, **given | settings)
+        made = cls(schema=as_schema(schema).with_formula(formula), **settings)
+        made._declared_schema()
+        return made
 
     def fit(self, X: Any, y: Any = None, *, ledger: Any = None, **unknown: Any) -> Self:
         """Fit the model, spending the whole budget.
@@ -213,7 +207,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         """
         refuse_unknown(unknown)
         with refit(self):
-            unit = unit_of_rows(X, self.rows_per_unit, self.schema)
+            if (schema := self._declared_schema()) is not None:
+                self.schema_ = schema
+            unit = unit_of_rows(X, self.rows_per_unit, schema)
             promise = self._promise(unit, ledger)
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
@@ -235,6 +231,19 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         if ledger is None and noise.secure:
             count_fit(self, X, promise.limit, promise.budget.delta)
         return self
+
+    def _declared_schema(self) -> TableSchema | None:
+        """Return the schema as it is given now; refuse one that this model cannot be fitted by."""
+        if self.schema is None:
+            return None
+        declared = as_schema(self.schema)
+        declared.check()
+        if not self.family.fits(declared.classes):
+            raise ValueError(
+                f"{type(self).__name__} needs a target of two outcomes: declare it as boolean, or "
+                "with two levels."
+            )
+        return declared
 
     def _promise(self, unit: Unit, ledger: Any) -> Promise:
         budget = self._budget()
@@ -265,6 +274,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         """
         self._budget()
         declared_levels(self.categories)
+        self._declared_schema()
         self._settings(unit_of_rows(None, self.rows_per_unit))
 
     def __sklearn_tags__(self) -> Any:
@@ -280,9 +290,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         else:
             zero_one, names = columns.zero_one, None if names is None else columns.feature_names
         features, target = self.feature_bounds, self.target_bounds
-        if self.schema is not None:
-            features = self.schema.feature_bounds if features is None else features
-            target = self.schema.target_bounds if target is None else target
+        if (schema := self.table_schema) is not None:
+            features = schema.feature_bounds if features is None else features
+            target = schema.target_bounds if target is None else target
         return check.declared_bounds(features, target, names, zero_one)
 
     @property

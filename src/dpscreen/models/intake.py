@@ -36,7 +36,9 @@ from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.solvers.family import BINOMIAL
+from dpscreen.tables.arrow import is_in_memory
 from dpscreen.tables.reading import EncodedRows, available_memory
+from dpscreen.tables.scan import rows_of
 from dpscreen.tables.schema import TableSchema
 from dpscreen.tables.streams import frames_of, is_stream
 
@@ -67,7 +69,10 @@ def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) ->
     """
     told = None if told is None else rows_per_unit(told)
     carried = getattr(X, "unit", None)  # of a frame, this may be a column
-    if not isinstance(carried, Unit) and schema is not None:
+    if schema is not None:
+        read = isinstance(X, StreamedRows | EncodedRows)
+        if read and carried != schema.privacy_unit:
+            raise ValueError("these rows were read by a schema with another privacy unit.")
         carried = schema.privacy_unit
     if not isinstance(carried, Unit):
         return ROW if told is None else Unit(told)
@@ -92,8 +97,7 @@ def aligned(y: Any, X: Any) -> Any:
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return X and y as private rows, or say what is wrong without quoting them."""
-    raw = estimator.schema is not None and (is_frame(X) or is_stream(X))
-    rows = (_rows_of_schema if raw else _rows)(estimator, X, y)
+    rows = (_rows if estimator.table_schema is None else _rows_of_schema)(estimator, X, y)
     if rows.n_rows > MOST_ROWS:
         raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
     return rows
@@ -101,11 +105,25 @@ def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 
 def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return the rows of a raw table, as the schema of the estimator reads them."""
+    schema = estimator.schema_
     if y is not None:
         raise ValueError("the schema names the target's column; y must be None.")
-    if _is_dask(X):
+    if is_frame(X) and _is_dask(X):
         return _dask_rows_of_schema(estimator, X)
-    return _rows(estimator, estimator.schema.encode(X), None)
+    if is_stream(X):
+        X = rows_of(X, schema)
+    elif is_in_memory(X):
+        X = schema.encode(X)
+    elif not isinstance(X, StreamedRows | EncodedRows):
+        raise ValueError(
+            "a model with a schema is fitted to the raw table, whose columns have names: a data "
+            "frame, a source that exports Arrow, or rows of dpscreen.scan or read_rows. Arrays do "
+            "not say which unit a row is of."
+        )
+    names = X.reader.feature_names if isinstance(X, StreamedRows) else X.feature_names
+    if names != schema.feature_names:
+        raise ValueError("these rows were read by a schema with other features.")
+    return _rows(estimator, X, None)
 
 
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -188,7 +206,7 @@ def _dask_rows_of_schema(estimator: BaseEstimator, X: Any) -> RowSource:
 
     from dpscreen.rows.cluster import cluster_rows
 
-    schema = estimator.schema
+    schema = estimator.schema_
     if schema.unit is not None:
         raise ValueError(
             "rows of one unit may lie in several partitions of a Dask frame: write it as a file, "
@@ -318,12 +336,29 @@ def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
 def _read_by_schema(estimator: BaseEstimator, X: Any) -> Any:
     """Return the features of a raw table, if the model has a schema by which to read it."""
     schema = estimator.table_schema
-    if schema is None or not is_frame(X):
+    if schema is None or not (is_frame(X) or is_in_memory(X) or is_stream(X)):
         return X
     import pandas as pd
 
-    table = X.compute() if hasattr(X, "compute") else X
-    return pd.DataFrame(schema.encode_features(table), columns=list(schema.feature_names))
+    table = X.compute() if _is_dask(X) else X
+    names = list(estimator.feature_names_in_)
+    return pd.DataFrame(schema.encode_features(table, names), columns=names)
+
+
+def scored_rows(estimator: BaseEstimator, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return the targets of rows to score, which rows have one, and their weights.
+
+    Without y, the targets are those of the raw table, by the schema of the model; 0 and 1 of
+    classes.
+    """
+    schema = estimator.table_schema
+    if y is not None:
+        return y, slice(None), weight
+    if schema is None or not (is_frame(X) or is_in_memory(X)):
+        raise ValueError("y is needed: only a model with a schema takes it from a data frame.")
+    target = schema.encode_target(X.compute() if _is_dask(X) else X)
+    kept = ~np.isnan(target)
+    return target[kept], kept, None if weight is None else np.asarray(weight)[kept]
 
 
 def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
@@ -331,11 +366,11 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
 
     Of a source that exports Arrow, the columns of the fit are read.
     """
+    X = _read_by_schema(estimator, X)
     if is_stream(X):
         names = [*getattr(estimator, "feature_names_in_", ())] or None
         parts = [rows_alone(estimator, frame) for frame in frames_of(X, names)]
         return np.concatenate(parts) if parts else np.empty((0, estimator.n_features_in_))
-    X = _read_by_schema(estimator, X)
     columns = _with_levels(estimator)
     if columns is None:
         found = np.array(_quietly(estimator, X, reset=False), dtype=np.float64)

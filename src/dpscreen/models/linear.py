@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Objects
@@ -17,10 +18,11 @@ from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
 from dpscreen.models.formulas import formula_of
-from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
+from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_alone
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.outcomes import OutcomeModel
 from dpscreen.models.pipelines import pipeline_of
+from dpscreen.models.raw import NoFormula, described_features
 from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
 from dpscreen.models.release import (
     Release,
@@ -33,7 +35,7 @@ from dpscreen.models.release import (
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
-from dpscreen.tables.schema import TableSchema
+from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +93,7 @@ class LinearModel(RegressorMixin, BaseEstimator):
     @property
     def table_schema(self) -> TableSchema | None:
         """Return the schema by which data frames are read; None if they hold the features."""
-        found: TableSchema | None = getattr(self, "schema", None)
+        found: TableSchema | None = getattr(self, "schema_", None)
         return found
 
     @property
@@ -106,6 +108,7 @@ class PrivateLinearModel(LinearModel):
     privacy_: PrivacyStatement
     target_bounds_: Array
     fallback_: str | None
+    schema_: TableSchema
 
     def predict(self, X: Any, *, interval: float | None = None) -> Array:
         """Predict the target for each row of X, with prediction intervals if asked for.
@@ -128,14 +131,41 @@ class PrivateLinearModel(LinearModel):
         """
         found = np.clip(self.family.inverse_link(self._line(X)), *self._predicts_within)
         if interval is None:
-            return found
+            return self._in_table_units(found)
         quality = getattr(self, "quality_", None)
         if quality is None:
             raise ValueError("prediction intervals need quality_, which this model does not have.")
         if not 0 < interval < 1:
             raise ValueError("interval must lie between 0 and 1.")
         ends = found[:, None] + quality.residual_size(interval) * np.array([-1, 1])
-        return np.column_stack((found, np.clip(ends, *self._predicts_within)))
+        clipped = np.clip(ends, *self._predicts_within)
+        return self._in_table_units(np.column_stack((found, clipped)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return R² of predictions for given rows. Of private rows it is no release: no noise.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            As in `predict`.
+        y : array-like of shape (n_samples,), default=None
+            The targets; None takes them from the table, if the model has a `schema`. Rows without
+            one are left out then.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            R², in the units of the table.
+        """
+        target, kept, weight = scored_rows(self, X, y, sample_weight)
+        return float(r2_score(target, self.predict(X)[kept], sample_weight=weight))
+
+    def _in_table_units(self, predicted: Array) -> Array:
+        """Return predictions in the units of the table, where a schema declares a transform."""
+        schema = self.table_schema
+        return predicted if schema is None else schema.untransform_target(predicted)
 
     @property
     def _predicts_within(self) -> Array:
@@ -344,9 +374,14 @@ columns_
 
     @property
     def table_schema(self) -> TableSchema | None:
-        """Return the schema in the file, if it has a formula."""
-        schema = None if self.schema is None else TableSchema.from_dict(self.schema)
-        return None if schema is None or schema.block.formula is None else schema
+        """Return the schema in the file, if it describes the features of the model."""
+        try:
+            schema = TableSchema.from_dict(self.schema or {})
+            named = list(map(str, self.released().names))
+            described_features(schema, named, named=hasattr(self, "feature_names_in_"))
+        except (SchemaProblem, NoFormula):
+            return None
+        return schema
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
         """Refuse with a TypeError: a loaded model is as it is."""

@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
+from dpscreen.models.intake import scored_rows
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers.family import BINOMIAL, Family
 
@@ -148,6 +150,23 @@ class OutcomeModel(ClassifierMixin):
         """Return the likelier class for each row of X."""
         likelier = (self.decision_function(X) > 0).astype(np.int64)
         return np.asarray(self.classes_[likelier])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted. Of private rows it is no release.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `PrivateLasso.score`.
+
+        Returns
+        -------
+        float
+            The accuracy, from 0 to 1.
+        """
+        target, kept, weight = scored_rows(self, X, y, sample_weight)
+        labels = target if y is not None else self.classes_[target.astype(np.int64)]
+        return float(accuracy_score(labels, self.predict(X)[kept], sample_weight=weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

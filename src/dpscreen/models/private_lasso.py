@@ -97,15 +97,19 @@ class PrivateLasso(SparseModel):
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
-    schema : TableSchema, default=None
-        By which `fit` and `predict` read data frames with the columns of the raw table; bounds
-        that are not given are the schema's. `from_formula` sets it.
+    schema : TableSchema, mapping or path of a schema file, default=None
+        By which `fit`, `predict` and `score` read the raw table: a data frame, or a source that
+        exports Arrow. It has the target, the privacy unit, levels, transforms and fills, and the
+        bounds that are not given. Predictions are in the units of the table then. `from_formula`
+        sets it.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray of shape (n_features,), float
         The released model, in the user's units. It applies to features clipped to
         `feature_bounds_`, as `predict` does.
+    schema_ : TableSchema
+        The schema of the fit, if there was one.
     feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
         The bounds that rows were clipped to: public, or released and inside the public ones.
     path_ : Path or None

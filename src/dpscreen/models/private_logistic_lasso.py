@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from dpscreen._core.arrays import AnyArray
 from dpscreen._core.words import plain
 from dpscreen.models.base import FitStart, ScalingModel, SparseModel
 from dpscreen.models.outcomes import (
@@ -30,8 +31,17 @@ class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
         return super()._settings(unit)
 
     def _rows(self, X: Any, y: Any) -> RowSource:
-        self.classes_ = declared_classes(self.classes)
+        self.classes_ = self._declared_classes()
         return refuse_strangers(super()._rows(X, y))
+
+    def _declared_classes(self) -> AnyArray:
+        """Return the two classes: those of the schema, if there is one."""
+        if self.table_schema is None:
+            return declared_classes(self.classes)
+        own = declared_classes(self.schema_.classes)
+        if list(self.classes) not in ([0, 1], own.tolist()):
+            raise ValueError("classes are not those of the schema's target: leave classes out.")
+        return own
 
     def _as_numbers(self, y: Any) -> Any:
         return as_outcomes(y, self.classes_)
@@ -64,9 +74,10 @@ rows_per_unit, random_state, schema
     classes : pair of labels, default=(0, 1)
         The two classes of the target, the reference first: probabilities and odds are those of the
         second, in whatever order labels would sort. Numbers, truths or texts. A declaration, never
-        learnt from rows; a target that holds anything else is refused. Rows that a schema read have
-        0 and 1. scikit-learn's scorers of probabilities ("roc_auc", "neg_log_loss") take the label
-        that sorts last for the second: where it is not, compare `predict_proba` with y yourself.
+        learnt from rows; a target that holds anything else is refused. With a `schema` they are its
+        target's; rows that were read before have 0 and 1. scikit-learn's scorers of probabilities
+        ("roc_auc", "neg_log_loss") take the label that sorts last for the second: where it is not,
+        compare `predict_proba` with y yourself.
     n_iter : int, default=None
         Number of steps T of a path, which is then taken, as in `PrivateLasso`.
     max_features : int, default=None

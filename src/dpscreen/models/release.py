@@ -376,7 +376,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
         standing_out=_standing_out(model),
         declared_bounds=None if np.array_equal(clips, declared) else np.array(declared),
         family=model.family,
-        schema=None if model.schema is None else model.schema.to_dict(),
+        schema=None if model.table_schema is None else model.table_schema.to_dict(),
         **some_have,
     )
 

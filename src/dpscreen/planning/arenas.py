@@ -115,7 +115,7 @@ def _read(path: Path, schema_file: Path) -> PublicTable:
             )
         rows = read_rows(path, schema)
         bounds = schema.feature_bounds, schema.target_bounds
-        table = PublicTable(rows.X, rows.y, *bounds, family_of(schema.classes))
+        table = PublicTable(*rows.named_arrays()[:2], *bounds, family_of(schema.classes))
         table.check()
     except (DataError, NoArena) as problem:
         raise NoArena(f"the table {path.name}: {problem}") from None

@@ -45,24 +45,43 @@ __all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
 class EncodedRows:
     """Features and target of private rows, within the schema's bounds, and whose rows they are.
 
-    To be passed to `fit` whole, as X and without y: it then knows their unit. `X` and `y` alone
-    do not carry it, so whoever takes them out must give `rows_per_unit`.
+    To be passed to `fit` whole, as X and without y: it then knows their unit, which arrays do not
+    carry. So `X` and `y` are there only where a unit has one row.
     """
 
-    X: Array
-    y: Array
+    _X: Array
+    _y: Array
     feature_names: tuple[str, ...] | None = None
     unit: Unit | None = None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self._y)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_features={self.X.shape[1]})"
+        return f"{type(self).__name__}(n_features={self._X.shape[1]})"
+
+    @property
+    def X(self) -> Array:  # noqa: N802
+        """The features, where a unit has one row."""
+        self._refuse_unit()
+        return self._X
+
+    @property
+    def y(self) -> Array:
+        """The target, where a unit has one row."""
+        self._refuse_unit()
+        return self._y
+
+    def _refuse_unit(self) -> None:
+        if self.unit is not None and self.unit.rows_per_unit > 1:
+            raise ValueError(
+                f"these rows are for {self.unit}, which arrays would not say: pass them whole, as "
+                "in fit(rows), or the raw table to a model with schema=."
+            )
 
     def named_arrays(self) -> tuple[Array, Array, tuple[str, ...] | None]:
         """Return features and target as they are, and the names of the features, for `fit`."""
-        return self.X, self.y, self.feature_names
+        return self._X, self._y, self.feature_names
 
 
 def read_rows(
@@ -146,9 +165,17 @@ def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     return _gathered(batches_of(frame, schema, encoder.columns_of_rows), encoder, schema)
 
 
-def frame_features(frame: Any, schema: Declaration) -> Array:
+def frame_features(frame: Any, schema: Declaration, features: Sequence[str] | None = None) -> Array:
     """Return the features of every row of a frame; other columns may be absent."""
-    return _features(frame, schema)
+    return _features(frame, schema, features=features)
+
+
+def frame_target(frame: Any, schema: Declaration) -> Array:
+    """Return the target of every row of a frame, NaN where it is missing."""
+    encoder = encoder_of(schema)
+    others = [one.name for one in schema.fields if one.name != schema.target]
+    source = source_of(frame, schema, (schema.target,), others)
+    return np.concatenate([np.empty(0), *map(encoder.target, source)])
 
 
 def _features(source: Any, schema: Declaration, **options: Any) -> Array:

@@ -101,12 +101,14 @@ class FileRows:
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features of some rows at a time."""
         names = None if features is None else [self.feature_names[j] for j in features]
-        return (rows.X for rows in stream_rows(self.path, self.schema, columns=names))
+        read = stream_rows(self.path, self.schema, columns=names)
+        return (rows.named_arrays()[0] for rows in read)
 
     def target(self) -> Array:
         """Return the target of all rows that count, reading one feature beside it."""
         names = self.feature_names[:1]
-        parts = [rows.y for rows in stream_rows(self.path, self.schema, columns=names)]
+        read = stream_rows(self.path, self.schema, columns=names)
+        parts = [rows.named_arrays()[1] for rows in read]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def unchanged(self) -> bool:

@@ -4,7 +4,7 @@
 >>> schema.check()                          # every problem, each with how to fix it
 >>> schema.feature_names, schema.feature_bounds, schema.target_bounds
 >>> print(schema.check(frame))              # what does not fit: for the curator's eyes only
->>> rows = schema.encode(frame)             # for `fit(rows)`, which keeps their unit
+>>> PrivateLasso(schema=schema, epsilon=1, delta=1e-6).fit(frame)   # or the schema's path
 
 Nothing here is ever read off the data: a schema is public. docs/reference/schema.md says what each
 entry means.
@@ -13,7 +13,7 @@ entry means.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -88,11 +88,23 @@ class TableSchema(Declaration):
 
         return frame_rows(frame, self)
 
-    def encode_features(self, frame: Any) -> Array:
-        """Return the features of every row of a frame, to predict; the target may be absent."""
+    def encode_features(self, frame: Any, features: Sequence[str] | None = None) -> Array:
+        """Return the features of every row of a frame, to predict; the target may be absent.
+
+        `features` chooses some by their names, in that order.
+        """
         from dpscreen.tables.reading import frame_features
 
-        return frame_features(frame, self)
+        return frame_features(frame, self, features)
+
+    def encode_target(self, frame: Any) -> Array:
+        """Return the target of every row of a frame in the table's units, to score; NaN if missing.
+
+        Of a binary target 0 and 1.
+        """
+        from dpscreen.tables.reading import frame_target
+
+        return self.untransform_target(frame_target(frame, self))
 
 
 def load_schema(path: str | Path) -> TableSchema:
