@@ -31,6 +31,7 @@ from dpscreen.models.categories import (
     about_missing,
     frame_columns,
 )
+from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import ModelFileProblem, to_dict
 from dpscreen.tables.schema import TableSchema
@@ -453,7 +454,7 @@ def test_notes_on_bounds_name_the_feature_that_stands_behind_a_category():
     model = PrivateLasso(**SCALES, feature_bounds={"age": (0, 100), "visits": (0, 500)})
     with pytest.warns(dpscreen.models.base.BoundsWarning, match="visits"):
         model.set_params(categories=LEVELS).fit(late, y)
-    assert model.bounds_notes_ == ("visits: declared (0, 500); released centre at the upper end",)
+    assert model.bounds_notes_ == (BoundsNote("visits", 0, 500, "upper"),)
 
 
 @pytest.mark.parametrize("cell", [None, "Z", "a", "", 7])

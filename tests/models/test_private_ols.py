@@ -119,7 +119,9 @@ def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
     y = 10000 * table["rate"] + rng.normal(0, 10, 4000)
     bounds = {"rate": (0, 1), "dose": (0, 60)}
     setting = SETTING | {"feature_bounds": bounds, "categories": None}
-    assert "if this is a number" in PrivateOLS(**setting).fit(table, y).table_.reasons[0]
+    model = PrivateOLS(**setting).fit(table, y)
+    assert (set(model.table_.reasons), model.table_.binary_bounds) == ({0}, {0})
+    assert "if this is a number" in model.explain()
     setting["feature_bounds"] = bounds | {"rate": (0, 0.5)}
     low, high = PrivateOLS(**setting).fit(table, y).conf_int().loc["rate"]
     assert 9000 < low < high < 11000

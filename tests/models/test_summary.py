@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load
 from dpscreen._core.words import figure, markdown, number, percent, plain
+from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import marks_of, summary_of
 
@@ -149,11 +150,11 @@ def test_intervals_are_those_of_the_inference():
 
 
 def test_many_bounds_that_cut_rows_off_are_one_sentence():
-    notes = tuple(f"x{j}: declared (0, {j}); released centre at the upper end" for j in range(3))
+    notes = tuple(BoundsNote(f"x{j}", 0, j, "upper") for j in range(3))
     release = replace(fitted("lasso").released(), bounds_notes=notes)
     told = explanation_of(release)
     assert told.count("Bounds:") == 1
-    assert "point, in x0, x1 and x2; bounds_notes_ tells" in told
+    assert "point, in x0, x1 and x2; bounds_notes_ has" in told
 
 
 @pytest.mark.parametrize("kind", KINDS)

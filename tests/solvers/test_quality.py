@@ -298,4 +298,4 @@ def test_bounds_twice_the_range_are_not_warned_about(kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y)
-        assert not any("end" in one for one in model.bounds_notes_)
+        assert not any(one.end for one in model.bounds_notes_)

@@ -99,7 +99,7 @@ def _interval_words(ready: PreparedFit) -> str | None:
     if ready.options.inference is None or regime is None:
         return None
     if why := _no_split(ready):
-        return f"none: {why.replace('was fitted', 'will be fitted')}"
+        return f"none: {why} The model will be fitted on all rows, without a split."
     listed = how_many(min(n_listed(regime), regime.n_features), "feature")
     return f"of {listed} at most, those with the largest coefficients in the first half"
 

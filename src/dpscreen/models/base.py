@@ -29,6 +29,7 @@ from dpscreen.models.delivery import (
     MODEL,
     PATH,
     START,
+    BoundsNote,
     FallbackWarning,
     check_finite,
     completed,
@@ -384,7 +385,7 @@ class ScalingModel(PrivateEstimator[Choices]):
     target_bounds_: Array
     scale_: float
     n_rows_: int
-    bounds_notes_: tuple[str, ...]
+    bounds_notes_: tuple[BoundsNote, ...]
 
     @abstractmethod
     def _solve(self, task: Task, rows: RowSource) -> Solution:
@@ -511,14 +512,18 @@ class ScalingModel(PrivateEstimator[Choices]):
             in_sample=in_sample,
         )
 
-    def _notes_on_bounds(self, task: Task, units: PublicUnits, declared: Array) -> Iterator[str]:
+    def _notes_on_bounds(
+        self, task: Task, units: PublicUnits, declared: Array
+    ) -> Iterator[BoundsNote]:
         names = self.feature_names_out_ if task.at_ends else ()  # there may be very many
         for feature, end in task.at_ends:
+            low, high = map(float, declared[feature])
             name = plain(str(names[feature]))
-            yield _note_on_bounds(name, declared[feature], end, constant=end == NEITHER)
+            yield BoundsNote(name, low, high, None if end == NEITHER else end)
         at = end_of_target(task, units)
         if at is not None:
-            yield _note_on_bounds("the target", units.target_bounds, at, constant=False)
+            low, high = map(float, units.target_bounds)
+            yield BoundsNote(None, low, high, at)
 
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
@@ -640,7 +645,9 @@ class SparseModel(ScalingModel):
         """Release the model, with intervals if they were asked for and can be had."""
         reason = None if self.inference is None else split.refusal(start.spending.regime)
         if reason is not None:
-            self.inference_ = Inference.not_available(reason)
+            self.inference_ = Inference.not_available(
+                f"{reason} The model was fitted on all rows, without a split."
+            )
         if self.inference is not None and reason is None:
             self._spend_in_halves(start)
             return
@@ -754,24 +761,16 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
         warnings.warn(WEAK_DELTA, WeakDeltaWarning, stacklevel=4)
 
 
-def warn_of_bounds(notes: Sequence[str]) -> None:
+def warn_of_bounds(notes: Sequence[BoundsNote]) -> None:
     """Warn where, by released numbers, most rows share one value, perhaps an end of the bounds."""
     if notes:
         warnings.warn(
-            f"most rows seem to share one value: {'; '.join(notes)}. At an end of the declared "
-            "bounds that happens with counts that are mostly zero, and with rows outside the "
-            "bounds: are these bounds in the right units?",
+            f"most rows seem to share one value: {'; '.join(map(str, notes))}. At an end of the "
+            "declared bounds that happens with counts that are mostly zero, and with rows outside "
+            "the bounds: are these bounds in the right units?",
             BoundsWarning,
             stacklevel=4,
         )
-
-
-def _note_on_bounds(name: str, declared: Array, end: str, *, constant: bool) -> str:
-    low, high = declared
-    found = [] if end == NEITHER else [f"released centre at the {end} end"]
-    if constant:
-        found.append("no variation detected")
-    return f"{name}: declared ({low:g}, {high:g}); {', '.join(found)}"
 
 
 @contextmanager

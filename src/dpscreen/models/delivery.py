@@ -10,6 +10,7 @@ numbers runs through `completed`, and nowhere else is such a failure caught
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,6 +37,29 @@ PASSED_ON = (
 )
 """Failures of files, clusters, ledgers and memory: no function of released numbers. A
 refused table is raised before the rest is booked."""
+
+
+@dataclass(frozen=True)
+class BoundsNote:
+    """A column, or the target if None, most of whose rows seem to share one value.
+
+    It is the lower or upper `end` of the declared bounds; if None, no variation was detected.
+    """
+
+    column: str | None
+    low: float
+    high: float
+    end: str | None
+
+    @property
+    def name(self) -> str:
+        """Return what the column is called in sentences."""
+        return "the target" if self.column is None else self.column
+
+    def __str__(self) -> str:
+        at_end = f"released centre at the {self.end} end"
+        found = "no variation detected" if self.end is None else at_end
+        return f"{self.name}: declared ({self.low:g}, {self.high:g}); {found}"
 
 
 class FallbackWarning(UserWarning):

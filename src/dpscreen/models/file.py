@@ -24,6 +24,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
 from dpscreen.models.categories import FrameColumns
+from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.regression_table import (
     RegressionTable,
     constant_beside,
@@ -125,7 +126,7 @@ def _plain(value: Any) -> Any:
     match value:
         case np.ndarray():
             return value.tolist()
-        case Path() | Inference():
+        case Path() | Inference() | BoundsNote():
             return {name: _plain(one) for name, one in vars(value).items()}
         case Measured():  # what is not known is null
             return {name: _plain(None if one != one else one) for name, one in vars(value).items()}
@@ -291,7 +292,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         inference=optional("inference", partial(_read_inference, names=names)),
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
         quality=optional(family.quality_field, partial(_read_quality, family=family)),
-        bounds_notes=optional("bounds_notes", lambda notes: tuple(map(plain, notes))),
+        bounds_notes=optional("bounds_notes", lambda notes: tuple(map(_read_note, notes))),
         table=optional("table", lambda one: table_of_fields(one, names + constant, len(names))),
         schema=found["schema"],
         classes=optional("classes", tuple),
@@ -306,6 +307,11 @@ def _release(found: Mapping[str, Any]) -> Release:
 
 def _numbers(values: Any) -> Array:
     return np.array(values, dtype=np.float64)
+
+
+def _read_note(found: Mapping[str, Any]) -> BoundsNote:
+    column = None if found["column"] is None else plain(found["column"])
+    return BoundsNote(column, float(found["low"]), float(found["high"]), found["end"])
 
 
 def _read_path(found: Mapping[str, Any]) -> Path:

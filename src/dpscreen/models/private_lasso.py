@@ -138,8 +138,9 @@ class PrivateLasso(SparseModel):
     fallback_ : str or None
         None; or, where the fit failed numerically after the budget was charged, how far it had come
         ("start", "centre", "path", "model"): the model is what was released by then.
-    bounds_notes_ : tuple of str
-        Columns whose rows seem to lie at an end of the declared bounds.
+    bounds_notes_ : tuple of BoundsNote
+        Columns whose rows seem to lie at an end of the declared bounds: `column` (None of the
+        target), `low`, `high` and `end`. Print one.
     inference_ : Inference
         Only with ``inference="split"``: `available`, `wording` and `intervals`, each with feature,
         name, coefficient, standard_error, low and high, in the user's units. Print it.

@@ -15,7 +15,7 @@ from dpscreen.models import parameters as check
 from dpscreen.models.base import Charges, FitStart, Promise, ScalingModel
 from dpscreen.models.delivery import CENTRE, MODEL, check_finite
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
-from dpscreen.models.regression_table import SHARE, RegressionTable, TableModel, constant_beside
+from dpscreen.models.regression_table import RegressionTable, TableModel, constant_beside
 from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
@@ -171,21 +171,18 @@ class TableEstimator(TableModel, ScalingModel):
             target_scale=found.target_deviation,
             shortened=found.long_rows,
             undetected=found.undetected,
-            reasons=self._reasons(found, names, wide),
+            reasons={one.feature: why_unidentified(one, names) for one in found.unidentified},
+            binary_bounds=_binary_bounds(found, names, wide),
             plain_errors=found.plain,
         )
         self.inference_ = self.table_.inference(self.family)
 
-    def _reasons(
-        self, found: TableRelease, names: tuple[str, ...], wide: WideTask
-    ) -> dict[int, str]:
-        """Say by feature why there is no interval."""
-        shares = is_yes_no(wide.units.feature_bounds)
-        reasons = {}
-        for one in found.unidentified:
-            perhaps = shares[one.feature] and not one.partners and "=" not in names[one.feature]
-            reasons[one.feature] = why_unidentified(one, names) + (SHARE if perhaps else "")
-        return reasons
+
+def _binary_bounds(found: TableRelease, names: tuple[str, ...], wide: WideTask) -> frozenset[int]:
+    """Return the features without an interval that have bounds as 0 and 1, and may be numbers."""
+    binary = is_yes_no(wide.units.feature_bounds)
+    alone = (one.feature for one in found.unidentified if not one.partners)
+    return frozenset(j for j in alone if binary[j] and "=" not in names[j])
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

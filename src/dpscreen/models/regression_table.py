@@ -277,8 +277,10 @@ class TableReadings:
 class RegressionTable(TableReadings):
     """Released coefficients with their covariance, the constant last if there is one.
 
-    `reasons` say of which features there is no interval, and why. `clip_bias` is how far clipped
-    influences may have moved a coefficient, by what a lower clip would change. `scales` and
+    `reasons` say of which features there is no interval, and why; those in `binary_bounds` have
+    the bounds of a binary feature, and may be numbers that vary little within them. `clip_bias`
+    is how far clipped influences may have moved a coefficient, by what a lower clip would change.
+    `scales` and
     `target_scale` are released standard deviations, in which effects are compared. `shortened` is
     the noisy number of high-leverage rows, whose weight is reduced. A group of fewer rows than
     `undetected` is not detectable at the budget, and moves coefficients by at most `largest_shift`.
@@ -297,6 +299,7 @@ class RegressionTable(TableReadings):
     undetected: float
     plain_errors: Array
     reasons: Mapping[int, str] = field(default_factory=dict)
+    binary_bounds: frozenset[int] = frozenset()
 
     @property
     def _table(self) -> RegressionTable:
@@ -553,7 +556,10 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
         "target_scale": table.target_scale,
         "shortened": table.shortened,
         "undetected": table.undetected,
-        "left_out": [{"feature": j, "reason": why} for j, why in table.reasons.items()],
+        "left_out": [
+            {"feature": j, "reason": why, "binary_bounds": j in table.binary_bounds}
+            for j, why in table.reasons.items()
+        ],
     }
 
 
@@ -579,6 +585,9 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         shortened=float(found["shortened"]),
         undetected=float(found["undetected"]),
         reasons=left_out,
+        binary_bounds=frozenset(
+            int(one["feature"]) for one in found["left_out"] if one.get("binary_bounds")
+        ),
         **arrays,
     )
 

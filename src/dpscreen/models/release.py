@@ -43,7 +43,7 @@ from dpscreen.models.categories import (
     declared_block,
     declared_numbers,
 )
-from dpscreen.models.delivery import fallback_words
+from dpscreen.models.delivery import BoundsNote, fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
@@ -101,7 +101,7 @@ class Release:
     inference: Inference | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quality: Quality | OutcomeQuality | None = None
-    bounds_notes: tuple[str, ...] | None = None
+    bounds_notes: tuple[BoundsNote, ...] | None = None
     table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
     classes: tuple[Any, Any] | None = None
@@ -122,9 +122,13 @@ class Release:
         """Return the number of rows that rules used, and where it is from; None without one."""
         if self.n_rows is None:
             return None
-        counted = any(one.purpose == COUNT for one in self.statement.mechanisms)
         many = f"{number(self.n_rows, digits=12)} rows"
-        return f"about {many} (a noisy count)" if counted else f"{many} (declared)"
+        return f"about {many} (a noisy count)" if self.rows_are_counted else f"{many} (declared)"
+
+    @property
+    def rows_are_counted(self) -> bool:
+        """Whether the number of rows is a noisy count."""
+        return any(one.purpose == COUNT for one in self.statement.mechanisms)
 
     @property
     def n_features(self) -> int:
@@ -587,8 +591,8 @@ def no_intervals(release: Release, table: RegressionTable) -> Iterator[str]:
     told: dict[str, list[str]] = {}
     for j, reason in table.reasons.items():
         is_truth = numbers is not None and table.names[j] not in numbers
-        words = reason.removesuffix(SHARE) if is_truth else reason
-        told.setdefault(prose(words), []).append(plain(table.names[j]))
+        words = prose(reason) + SHARE * (j in table.binary_bounds and not is_truth)
+        told.setdefault(words, []).append(plain(table.names[j]))
     yield from (f"{some(names)}: {words}" for words, names in told.items())
 
 
@@ -639,12 +643,12 @@ def reading_of(release: Release) -> Iterator[str]:
         yield f"Released quality{_where(release)}: {release.quality}"
     notes = release.bounds_notes or ()
     if len(notes) == 1:
-        yield f"Bounds: {prose(notes[0])}."
+        yield f"Bounds: {prose(str(notes[0]))}."
     elif notes:
-        names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
+        names = [prose(note.name) for note in notes]
         yield (
             "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
-            f"point, in {listed(names)}; bounds_notes_ tells where."
+            f"point, in {listed(names)}; bounds_notes_ has the details."
         )
 
 
@@ -688,7 +692,7 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
         yield UNRELIABLE, UNRELIABLE
     if release.intervals and j not in release.intervals:
         why = NO_INTERVAL if table is None else table.reasons.get(j, NO_INTERVAL)
-        yield NO_INTERVAL, prose(why.removesuffix(SHARE)).rstrip(".")
+        yield NO_INTERVAL, prose(why).rstrip(".")
     if table is not None and table.is_clip_biased(j):
         yield "clipping bias", CLIPPED
     word = declared_transform(release.schema, name)
@@ -696,7 +700,7 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
         yield (f"of its {word}",) * 2
     if name in declared_numbers(release.schema, "date"):
         yield ("coefficient per day",) * 2
-    if any(note.startswith(f"{name}: ") for note in release.bounds_notes or ()):
+    if any(note.column == plain(name) for note in release.bounds_notes or ()):
         yield ONE_VALUE, ONE_VALUE
 
 
@@ -719,7 +723,7 @@ def sign_is_reliable(release: Release, j: int) -> bool:
 
 def _lines_below(release: Release, marks: str) -> Iterator[str]:
     """Yield at most four lines: failure or footnotes, how to read, quality, privacy."""
-    target = any(note.startswith("the target: ") for note in release.bounds_notes or ())
+    target = any(note.column is None for note in release.bounds_notes or ())
     lines = [marks] * bool(marks) + [f"target: {ONE_VALUE}"] * target
     if release.table is not None and not release.fit_intercept:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")

@@ -129,7 +129,7 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
     from dpscreen.privacy import BudgetExceeded, LedgerProblem, statement
     from dpscreen.rows.streamed import RowsChanged
 
-    failure, kind = None, FitFailed
+    failure, kind, unspent = None, FitFailed, ""
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
@@ -141,14 +141,15 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
         except (ValueError, TypeError, RowsChanged) as error:
             failure = str(error)  # in our own words, which repeat no cell
         except KeyboardInterrupt:
-            failure = f"Stopped.{UNSPENT}"
+            failure, unspent = "Stopped.", UNSPENT
         except Exception as error:
             failure = f"The fit failed ({type(error).__name__})."
     if failure is not None:  # raised out here so that the original is not even attached
         if kind is not FitRefused and booking is not None and booking.booked is not None:
             epsilon = booked_epsilon(booking.booked, model.delta)
-            failure = failure.removesuffix(UNSPENT) + BOOKED.format(epsilon, model.delta)
-        raise kind(failure)
+            failure = failure + BOOKED.format(epsilon, model.delta)
+            unspent = ""
+        raise kind(failure + unspent)
     kinds = (
         FallbackWarning,
         statement.PublishedCalibrationWarning,

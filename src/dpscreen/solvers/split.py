@@ -88,11 +88,10 @@ def n_listed(regime: Regime, information: float = 1.0) -> int:
 
 def refusal(regime: Regime) -> str | None:
     """Return why there can be no intervals, from public numbers; None if there can be."""
-    instead = "The model was fitted on all rows, without a split."
     if regime.signal < LEAST_SIGNAL:
-        return f"there are too few rows for so many features at this budget. {instead}"
+        return "there are too few rows for so many features at this budget."
     if n_listed(regime) < 1:
-        return f"half of the rows cannot carry one coefficient at this budget. {instead}"
+        return "half of the rows cannot carry one coefficient at this budget."
     return None
 
 
