@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Objects
@@ -159,6 +158,8 @@ class PrivateLinearModel(LinearModel):
         float
             R², in the units of the table.
         """
+        from sklearn.metrics import r2_score  # slow to import
+
         target, kept, weight = scored_rows(self, X, y, sample_weight)
         return float(r2_score(target, self.predict(X)[kept], sample_weight=weight))
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.models.intake import scored_rows
@@ -164,6 +163,8 @@ class OutcomeModel(ClassifierMixin):
         float
             The accuracy, from 0 to 1.
         """
+        from sklearn.metrics import accuracy_score  # slow to import
+
         target, kept, weight = scored_rows(self, X, y, sample_weight)
         labels = target if y is not None else self.classes_[target.astype(np.int64)]
         return float(accuracy_score(labels, self.predict(X)[kept], sample_weight=weight))
