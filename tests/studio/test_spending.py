@@ -82,10 +82,9 @@ def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path, ready):
     assert sum(len(session.shelf.releases()) for session in both) == 1
 
 
-def test_a_refused_table_says_what_it_takes_and_that_its_count_alone_is_spent(
-    table, tmp_path, ready
-):
-    session = ready(table, tmp_path / "place", epsilon=0.2)
+def test_a_refused_table_says_what_it_takes_and_that_its_count_alone_is_spent(tmp_path, ready):
+    few = write_table(tmp_path / "few.csv", 100)  # with 400 rows noise permits a table once in 500
+    session = ready(few, tmp_path / "place", epsilon=0.2)
     session.draft.method = "private-ols"
     assert session.release(session.ticket())
     over(session.run)
