@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import tomllib
 
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_toml_schema
-from dpscreen.tables.toml import descriptor_of, new_document, toml_text
+from dpscreen.tables.toml import descriptor_of, edited_toml, new_document, toml_text
 
 WHOLE = """
 target = "cost"
@@ -184,3 +185,70 @@ def test_guesses_are_comments(tmp_path):
     lines = {line.partition(" ")[0]: line for line in text.splitlines()}
     assert lines["tenure"].startswith("tenure = {} ")
     assert "# ? perhaps bounds = [0, 60]? Years, if not months." in lines["tenure"]
+
+
+WRITTEN = """\
+# Survey of 2019, see the codebook.
+target = "cost"        # in euros
+# the privacy unit
+unit = "who"
+rows_per_unit = 2
+ignore = ["id",  # a number
+          "note"]
+
+[columns]  # as agreed
+# demography
+sex = {categories = ["f", "m"]}  # self-reported
+age = {bounds = [0, 120]}   # at admission
+who = {}
+
+# money
+cost = {bounds = [0, 9e4], fill = 7}  # capped
+
+[defaults]  # last
+decimal = "."
+"""
+EDITS = st.sampled_from(
+    [
+        (("columns", "age"), {"bounds": [18, 90]}),
+        (("columns", "sex"), {"categories": ["female", "male", "(other)"]}),
+        (("columns", "cost"), {"bounds": [0, 5], "fill": 1.5}),
+        (("columns", "height"), {"bounds": [0.5, 2.5]}),
+        (("rows_per_unit",), 3),
+        (("target",), "age"),
+        (("encoding",), "cp1252"),
+        (("defaults", "thousands"), ","),
+        (("patterns",), {"*_pct": {"bounds": [0, 100]}}),
+    ]
+)
+
+
+@given(st.lists(EDITS, min_size=1, max_size=4))
+def test_an_edit_by_program_keeps_every_comment_and_the_order(edits):
+    document = tomllib.loads(WRITTEN)
+    text = WRITTEN
+    for path, value in edits:
+        place = document
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        text = edited_toml(text, document)
+        assert tomllib.loads(text) == document
+    assert re.findall("#.*", text) == re.findall("#.*", WRITTEN)
+    written = [line for line in WRITTEN.splitlines() if line]
+    kept = [line for line in text.splitlines() if line in written]
+    assert kept == [line for line in written if line in kept]
+    assert len(written) - len(kept) <= len(edits)  # each edit changes a line at most
+
+
+def test_an_answer_replaces_the_advice_but_no_comment_of_a_person(tmp_path):
+    (tmp_path / "data.csv").write_text("tenure,income,age\n", encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="income")
+    assert "# ? perhaps bounds = [0, 60]" in text
+    text = text.replace("[columns]", "# by Ann\n[columns]")
+    document = tomllib.loads(text)
+    document["columns"]["tenure"] = {"bounds": [0, 40]}
+    edited = edited_toml(text, document)
+    assert tomllib.loads(edited) == document
+    assert "perhaps bounds = [0, 60]" not in edited
+    assert "# by Ann\n[columns]" in edited

@@ -253,7 +253,11 @@ def _ask(interview: asking.Interview, data: Path, output: Path) -> None:
 def _keep(interview: asking.Interview, data: Path, output: Path) -> None:
     """Write the schema as it stands, whole or not at all."""
     with console.write_failures(output):
-        write_text(output, toml.toml_text(interview.document, table=data.name))
+        if output.exists():
+            text = toml.edited_toml(output.read_text("utf-8-sig"), interview.document)
+        else:
+            text = toml.toml_text(interview.document, table=data.name)
+        write_text(output, text)
 
 
 def _show_rest(document: toml.Document, data: Path, output: Path) -> None:

@@ -19,11 +19,13 @@ docs/reference/schema.md says what each entry means.
 from __future__ import annotations
 
 import datetime
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import tomlkit
+from tomlkit.items import Table
 
 from dpscreen._core.messages import Message, message, unknown
 from dpscreen._core.words import did_you_mean, plain
@@ -288,9 +290,8 @@ def toml_text(document: Document, *, table: str = "the table") -> str:
         given = document.get(key, {}).items()
         lines = [f"{toml_key(name)} = {toml_value(one)}" for name, one in given]
         parts.append(_section(key, lines or _examples(key, document)))
-    inherits = any(key in document.get("defaults", {}) for key in HOLDS)
     columns = document.get("columns", {})
-    parts.append(_section("columns", [_line(document, name, inherits) for name in columns]))
+    parts.append(_section("columns", [_line(document, name) for name in columns]))
     return "\n".join(parts)
 
 
@@ -316,25 +317,58 @@ def _section(key: str, lines: Sequence[str]) -> str:
     return "\n".join([_commented(f"[{key}]", HEADS[key]), *lines]) + "\n"
 
 
-def _line(document: Document, name: str, inherits: bool) -> str:
+def _line(document: Document, name: str) -> str:
     settings = document["columns"][name]
-    comment = "" if name == document.get("unit") else _advice(propose(name), settings, inherits)
-    return _commented(f"{toml_key(name)} = {toml_value(settings)}", comment)
+    return _commented(f"{toml_key(name)} = {toml_value(settings)}", _advice(document, name))
 
 
-def _advice(found: Proposal, settings: Mapping[str, Any], inherits: bool) -> str:
+def _advice(document: Document, name: str) -> str:
     """Say why a column has what it has, or what may be filled in."""
-    if settings or inherits:
+    if name == document.get("unit"):
+        return ""
+    found, settings = propose(name), document["columns"][name]
+    if settings or any(key in document.get("defaults", {}) for key in HOLDS):
         return found.why if settings == settings_proposed(found) else ""
     if not found.is_feature:
         return f"? perhaps put it into ignore? {found.why}"
     perhaps = settings_proposed(found)
-    guess = f"perhaps {_inside(perhaps)}? " if perhaps else ""
+    guess = f"perhaps {toml_value(perhaps)[1:-1]}? " if perhaps else ""
     return f"? {guess}{found.why}"
 
 
 def _commented(text: str, comment: str) -> str:
     return f"{text.ljust(_COMMENTS_FROM)}  # {comment}" if comment else text
+
+
+# --- an edited file -------------------------------------------------------------------------------
+
+
+def edited_toml(before: str, document: Document) -> str:
+    """Return a file with what is declared now: comments and order of a person stay as they are.
+
+    Only comments that `toml_text` wrote for what a column declared before are replaced.
+    """
+    kept, was = tomlkit.parse(before), parsed_toml(before.encode())
+    _edit(kept, document)
+    lines: Any = kept.get("columns", {})
+    for name, settings in _table(document, "columns").items():
+        if _table(was, "columns").get(name, settings) != settings:
+            trivia, (old, new) = lines[name].trivia, (_advice(one, name) for one in (was, document))
+            if old and trivia.comment == f"# {old}":
+                trivia.comment = f"# {new}" if new else ""
+                trivia.comment_ws = trivia.comment_ws if new else ""
+    return tomlkit.dumps(kept)
+
+
+def _edit(kept: Any, now: Mapping[str, Any]) -> None:
+    for key in [key for key in kept if key not in now]:
+        del kept[key]
+    for key, value in now.items():
+        there = kept.get(key)
+        if isinstance(value, Mapping) and isinstance(there, Table):
+            _edit(there, value)
+        elif key not in kept or toml_value(there.unwrap()) != toml_value(value):
+            kept[key] = _item(value, inline=key not in ("columns", "patterns", "defaults"))
 
 
 # --- keys and values ------------------------------------------------------------------------------
@@ -347,18 +381,13 @@ def toml_key(name: str) -> str:
 
 def toml_value(value: Any) -> str:
     """Write a text, number, boolean, day, list or table on one line."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return f"{{{_inside(value)}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(toml_value, value))}]"
-    return repr(value)
+    return str(_item(value).as_string())
 
 
-def _inside(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{toml_key(key)} = {toml_value(one)}" for key, one in settings.items())
+def _item(value: Any, *, inline: bool = True) -> Any:
+    if not isinstance(value, Mapping):
+        return tomlkit.item(list(value) if isinstance(value, tuple) else value)
+    made: Any = tomlkit.inline_table() if inline else tomlkit.table()
+    for key, one in value.items():
+        made.append(key, _item(one))
+    return made
