@@ -114,6 +114,34 @@ TABLES: dict[str, dict[str, Any]] = {
             "fill": {"member": True, "born": "1980-02-29", "from": "south"},
         },
     },
+    "terms": {  # a formula: functions, powers, splines, interactions, comparisons, parts of a date
+        "fields": [
+            number("age", 18, 90),
+            number("income; --", 100, 1e6),
+            number("hours", 0, 80),
+            truth("smoker", ["yes"], ["no"]),
+            levels("ward", ["A", "it's", "C"]),
+            day("joined", "2010-01-01", "2024-12-31", parts=["days", "month number", "weekday"]),
+            number("cost", 1, 5e4),
+        ],
+        "missingValues": ["", "NA", "-999"],
+        "dpscreen": {
+            "target": "cost",
+            "fill": {"hours": 40},
+            "formula": "log(cost) ~ age*smoker + I(age**2) + log(`income; --`) + log1p(hours) "
+            "+ joined + bs(age, knots=[40, 60]) + poly(hours, 3, raw=True) + I(age > 65) "
+            "+ sqrt(hours) + log10(`income; --`) + log2(`income; --`) + ward",
+        },
+    },
+}
+
+TABLES["interactions"] = TABLES["terms"] | {
+    "dpscreen": {
+        "target": "cost",
+        "fill": {"hours": 40},
+        "formula": "cost ~ age*hours + ward*smoker + ward:bs(age, knots=[40]) "
+        "+ I(minimum(age, hours) / (1 + age)) + abs(hours - age) + I(`income; --` / age)",
+    }
 }
 
 
@@ -152,6 +180,13 @@ def raw_table(which: str, n: int = N_ROWS) -> pd.DataFrame:
 
 
 ODD = {
+    "terms": {
+        "age": ["abc", " 33 ", "+4e1", "1e5", "true", "-999.0"],
+        "hours": ["x", "FALSE", "41.5", "-3", "NA", "2e2"],
+        "smoker": [" yes ", "Yes", "1", "maybe", "0.0"],
+        "ward": [" it's ", "IT'S", "stranger"],
+        "joined": ["2020-02-30", "2020-1-5", "2020-12-31 23:59", "yesterday"],
+    },
     "costs": {
         "age": ["abc", " 33 ", "+4e1", "1e5", "true", ".5", "12 years", "-999.0"],
         "smoker": [" yes ", "Yes", "1", "maybe", "0.0"],
@@ -169,6 +204,7 @@ ODD = {
         "born": ["2000-02-29", "1900-02-29", "1950-06-01T00:00:00"],
     },
 }
+ODD["interactions"] = ODD["terms"]
 """Cells in other spellings, of no level, and such as cannot be read."""
 
 

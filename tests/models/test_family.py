@@ -11,9 +11,9 @@ from fitted_models import fitted, table
 
 from dpscreen._core.words import EffectScale, exponential, number
 from dpscreen.models.cards import model_card_of, registry_entry_of
+from dpscreen.models.code import formula_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import decoded, encoded
-from dpscreen.models.formulas import formula_of
 from dpscreen.models.linear import LoadedModel
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.page.effects import effects_of
@@ -68,7 +68,7 @@ def test_exports_apply_the_inverse_link(counts):
     np.testing.assert_allclose(model.predict(X), expected)
     np.testing.assert_allclose(pipeline_of(counts).predict(X), expected)
     assert "EXP(" in formula_of(counts, "excel")
-    assert "exp(.clip(" in formula_of(counts, "r")
+    assert "exp(pmin(" in formula_of(counts, "r")
     assert onnx_of(counts)
 
 

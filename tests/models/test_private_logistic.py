@@ -21,7 +21,7 @@ from transcripts import Transcript, moves
 
 from dpscreen import PrivacyLedger, PrivateLogisticLasso, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
-from dpscreen.models.formulas import comments_of
+from dpscreen.models.code import comments_of
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.tables.schema import toml_schema
 

@@ -139,7 +139,7 @@ def _exported(export: Callable[..., Any], *arguments: Any, **options: Any) -> An
 
 
 def _show_formula(model: LoadedModel, given: dict[str, Any]) -> None:
-    from dpscreen.models.formulas import notes_of
+    from dpscreen.models.code import notes_of
 
     language, options = given["formula"], {name: given[name] for name in ("dialect", "force")}
     formula = _exported(model.to_formula, language, **options)

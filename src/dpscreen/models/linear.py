@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.cards import model_card_of, registry_entry_of
+from dpscreen.models.code import formula_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
-from dpscreen.models.formulas import formula_of
 from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_alone
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.outcomes import OutcomeModel

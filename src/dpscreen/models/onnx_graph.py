@@ -13,7 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen.models.raw import Cell, Line, Lookup, RawModel, Term, raw_model_of, words_of
+from dpscreen.models.raw import (
+    CELL,
+    Cell,
+    Joint,
+    Line,
+    Lookup,
+    RawModel,
+    Term,
+    Writer,
+    clipped,
+    raw_model_of,
+    words_of,
+)
 from dpscreen.models.release import Release, statement_for
 from dpscreen.tables.columns.base import BLANKS, NUMBER, level_text
 
@@ -48,7 +60,7 @@ def onnx_of(release: Release, *, force: bool = False) -> bytes:
     return bytes(made.SerializeToString())
 
 
-class _Graph:
+class _Graph(Writer[str]):
     """Nodes that are added one by one; a value is the name of what one gives, of shape (n, 1)."""
 
     def __init__(self) -> None:
@@ -72,7 +84,8 @@ class _Graph:
     def _mean(self, total: str, model: RawModel) -> list[Any]:
         from onnx import TensorProto, helper
 
-        found = self._apply(model.inverse, self._clip(total, model.bounds))
+        clip = self.written(clipped(CELL, model.bounds), lambda _: total)
+        found = self.function(model.inverse, clip)
         self("Identity", found, out="prediction")
         return [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, [None, 1])]
 
@@ -90,8 +103,9 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
-    def _number(self, value: float) -> str:
-        return self._constant(np.array(value, dtype=np.float64))
+    def number(self, value: float | None) -> str:
+        """Return a constant; NaN for none."""
+        return self._constant(np.array(np.nan if value is None else value, dtype=np.float64))
 
     def _take(self, name: str, kind: int, width: int = 1) -> None:
         from onnx import helper
@@ -101,10 +115,10 @@ class _Graph:
     def _start(self, model: RawModel) -> str:
         """Return the intercept; of a model without terms, as often as there are rows."""
         if model.terms:
-            return self._number(model.intercept)
+            return self.number(model.intercept)
         first = self("Gather", FEATURES, self._constant(np.array([0])), axis=1)
-        zero = self("Where", self("IsNaN", first), self._number(0.0), self._number(0.0))
-        return self("Add", zero, self._number(model.intercept))
+        zero = self("Where", self("IsNaN", first), self.number(0.0), self.number(0.0))
+        return self("Add", zero, self.number(model.intercept))
 
     def _cell(self, cell: Cell, model: RawModel) -> str:
         """Return the input of a column, which several terms may have."""
@@ -123,35 +137,44 @@ class _Graph:
     # --- terms ----------------------------------------------------------------------------------
 
     def _term(self, term: Term, model: RawModel) -> str:
+        if not isinstance(term, Joint):
+            return self._read(term, model)
+        read = {name: self._read(one, model) for name, one in term.inputs.items()}
+        found = self.written(term.of, lambda name: read[name])
+        for name, one in term.inputs.items():
+            if one.missing is None:
+                gone = self("IsNaN", read[name])
+                found = self("Where", gone, self.number(term.missing), found)
+        return found
+
+    def _read(self, term: Lookup | Line, model: RawModel) -> str:
         cell = self._cell(term.cell, model)
         if isinstance(term, Lookup) and term.cell.kind == "text":
             return self._words(term, cell)
         value = self._part(cell, term.part)
-        found = self._line(term, value) if isinstance(term, Line) else self._numbers(term, value)
-        if term.missing is None:
+        if isinstance(term, Line):
+            found = self.written(term.whole, lambda _: value)
+        else:
+            found = self._numbers(term, value)
+        if not term.cell.declared:
             return found
-        infinite = self("Greater", self("Abs", cell), self._number(np.finfo(np.float64).max))
+        infinite = self("Greater", self("Abs", cell), self.number(np.finfo(np.float64).max))
         gone = self("Or", self("IsNaN", cell), infinite)
         for code in term.cell.missing:
             if not isinstance(code, str):
-                gone = self("Or", gone, self("Equal", cell, self._number(code)))
-        return self("Where", gone, self._number(term.missing), found)
-
-    def _line(self, line: Line, value: str) -> str:
-        value = self("Sub", value, self._number(line.since)) if line.since else value
-        value = self._apply(line.transform, self._clip(value, line.ends))
-        return self("Mul", self._number(line.coefficient), value)
+                gone = self("Or", gone, self("Equal", cell, self.number(code)))
+        return self("Where", gone, self.number(term.missing), found)
 
     def _numbers(self, lookup: Lookup, value: str) -> str:
-        found = self._number(lookup.missing if lookup.part else lookup.otherwise)
+        found = self.number(lookup.missing if lookup.part else lookup.otherwise)
         for number, adds in lookup.numbers.items():
-            same = self("Equal", value, self._number(number))
-            found = self("Where", same, self._number(adds), found)
+            same = self("Equal", value, self.number(number))
+            found = self("Where", same, self.number(adds), found)
         return found
 
     def _words(self, lookup: Lookup, cell: str) -> str:
         """Look texts up; NaN for one that is none, but may be one in another spelling."""
-        known: dict[str, float] = {"": lookup.missing}
+        known: dict[str, float | None] = {"": lookup.missing}
         for value, adds in lookup.values.items():
             known |= dict.fromkeys(_spelled(value), adds)
         for value in lookup.cell.missing:
@@ -170,14 +193,14 @@ class _Graph:
         odd = f"(?s){blank}.*|.*{blank}" + (f"|{NUMBER}" if lookup.number_read else "")
         other = self("Equal", place, self._constant(np.int64(len(known))))
         doubtful = self("And", other, self("RegexFullMatch", cell, pattern=odd))
-        return self("Where", doubtful, self._number(np.nan), found)
+        return self("Where", doubtful, self.number(np.nan), found)
 
     def _probabilities(self, log_odds: str, model: RawModel) -> list[Any]:
         from onnx import TensorProto, helper
 
         yes, no = self("Sigmoid", log_odds), self("Sigmoid", self("Neg", log_odds))
         self("Concat", no, yes, axis=1, out="probabilities")
-        second = self("Cast", self("Greater", log_odds, self._number(0.0)), to=TensorProto.INT64)
+        second = self("Cast", self("Greater", log_odds, self.number(0.0)), to=TensorProto.INT64)
         labels = np.array(model.classes)
         labels = labels.astype(object) if labels.dtype.kind == "U" else labels
         self("Gather", self._constant(labels), second, out="label")
@@ -189,32 +212,40 @@ class _Graph:
 
     # --- pieces ---------------------------------------------------------------------------------
 
-    def _clip(self, value: str, ends: tuple[float, float] | None) -> str:
-        if ends is None:
-            return value
-        low, high = map(self._number, ends)
-        return self("Min", self("Max", value, low), high)
+    def operation(self, sign: str, left: str, right: str) -> str:
+        """Return an operation; a comparison as 1 or 0."""
+        found = self(_OPERATIONS[sign], left, right)
+        one, zero = self.number(1.0), self.number(0.0)
+        return self("Where", found, one, zero) if sign in ("<", "<=") else found
 
-    def _apply(self, function: str, value: str) -> str:
-        one = self._number(1.0)
-        match function:
+    def choice(self, value: str, end: str, below: str, otherwise: str) -> str:
+        """Return one of two values."""
+        return self("Where", self("Less", value, end), below, otherwise)
+
+    def function(self, name: str, of: str) -> str:
+        """Return a function of formulas, or the inverse of the target's transform."""
+        one = self.number(1.0)
+        match name:
             case "log" | "sqrt" | "exp":
-                return self(function.capitalize(), value)
+                return self(name.capitalize(), of)
             case "log1p":
-                return self("Log", self("Add", value, one))
+                return self("Log", self("Add", of, one))
+            case "log2" | "log10":
+                scale = self.number(np.log(float(name.removeprefix("log"))))
+                return self("Div", self("Log", of), scale)
             case "expm1":
-                return self("Sub", self("Exp", value), one)
+                return self("Sub", self("Exp", of), one)
             case "square":
-                return self("Mul", value, value)
-        return value
+                return self("Mul", of, of)
+        return of
 
     def _floor(self, value: str, divisor: float) -> str:
-        return self("Floor", self("Div", value, self._number(divisor)))
+        return self("Floor", self("Div", value, self.number(divisor)))
 
     def _sum(self, terms: Iterable[tuple[float, str]], constant: float) -> str:
-        found = self._number(constant)
+        found = self.number(constant)
         for factor, value in terms:
-            found = self("Add", found, self("Mul", self._number(factor), value))
+            found = self("Add", found, self("Mul", self.number(factor), value))
         return found
 
     def _part(self, cell: str, part: str) -> str:
@@ -233,12 +264,24 @@ class _Graph:
         past = [(-365, year), (-1, self._floor(year, 4)), (1, self._floor(year, 100))]
         day = self._sum([(1, rest), *past], 0)
         month = self._floor(self._sum([(5, day)], 2), 153)
-        late = self("Less", month, self._number(10))
+        late = self("Less", month, self.number(10))
         month = self("Where", late, self._sum([(1, month)], 3), self._sum([(1, month)], -9))
         if part == "month":
             return month
-        next_year = self("Where", late, self._number(0.0), self._number(1.0))
+        next_year = self("Where", late, self.number(0.0), self.number(1.0))
         return self._sum([(1, year), (400, era), (1, next_year)], 0)
+
+
+_OPERATIONS = {
+    "+": "Add",
+    "-": "Sub",
+    "*": "Mul",
+    "/": "Div",
+    "minimum": "Min",
+    "maximum": "Max",
+    "<": "Less",
+    "<=": "LessOrEqual",
+}
 
 
 def _spelled(value: str | float) -> list[str]:

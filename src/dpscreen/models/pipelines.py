@@ -6,6 +6,7 @@ Cells are read by methods of pandas, applied by scikit-learn's FunctionTransform
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen.models.raw import UNCHANGED, Cell, Line, Lookup, RawModel, raw_model_of
+from dpscreen.models.code import Text
+from dpscreen.models.raw import CELL, Cell, Joint, Line, Lookup, RawModel, Term, raw_model_of
 from dpscreen.models.release import Release, statement_for
+from dpscreen.tables.arithmetic import Constant, Expression, Operation
 from dpscreen.tables.columns.base import BLANKS, NUMBER, TRUTHS
 
 if TYPE_CHECKING:
@@ -24,10 +27,9 @@ NOTHING = "\0nothing"
 """What stands for a missing cell among texts: no cell holds a zero byte."""
 NO_NUMBER = 1.5e300
 """What stands for it among numbers: no level is so large."""
+UNKNOWN = -1.0
+"""What a cell gives that is neither true nor false, until it is made missing."""
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "log": np.log,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
     "exp": np.exp,
     "expm1": np.expm1,
     "square": np.square,
@@ -44,10 +46,11 @@ def pipeline_of(release: Release, *, force: bool = False) -> Pipeline:
     statement = statement_for(release, force=force)
     model = raw_model_of(release)
     reads, weights, constants = [], [], [model.intercept]
-    for place, (column, steps, weight, constant) in enumerate(_columns(model)):
-        where = [column if model.named else model.columns.index(column)]
+    columns = [one for term in model.terms for one in _columns(term, model)]
+    for place, (names, steps, constant) in enumerate(columns):
+        where = names if model.named else [model.columns.index(one) for one in names]
         reads.append((f"column {place}", _chain(steps), where))
-        weights.append(weight)
+        weights.append(1.0)
         constants.append(constant)
     last = LAST_STEPS[model.predicts](model, np.array(weights or [0.0]), sum(constants))
     name = "model" if release.statement.holds else "model (NOT PRIVATE)"
@@ -117,27 +120,113 @@ def _chain(steps: list[Step]) -> Any:
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import FunctionTransformer
 
-    return Pipeline(
-        [
-            (f"step {place}", FunctionTransformer(function, kw_args=given))
-            for place, (function, given) in enumerate(steps)
+    steps_of = [
+        one if hasattr(one, "fit") else FunctionTransformer(one, kw_args=given)
+        for one, given in steps
+    ]
+    return Pipeline([(f"step {place}", one) for place, one in enumerate(steps_of)])
+
+
+Columns = Iterator[tuple[list[str], list[Step], float]]
+"""Columns of numbers: of which columns, by which steps, and what is to be added."""
+
+
+def _columns(term: Term, model: RawModel) -> Columns:
+    """Yield the columns of numbers that a term is the sum of."""
+    import pandas as pd
+
+    if isinstance(term, Joint):
+        yield _joint(term, model)
+        return
+    if isinstance(term, Line):
+        for place, of in enumerate(_summands(term.of)):
+            steps = [*_line(term, model.named), *_evaluated(of, {CELL.name: CELL.name})]
+            if term.missing is not None:
+                steps.append((pd.DataFrame.fillna, {"value": 0.0 if place else term.missing}))
+            yield [term.cell.column], steps, 0.0
+        return
+    base = term.otherwise if not term.part else term.missing
+    base = UNKNOWN if base is None else base
+    for place, steps in enumerate(_lookup(term, base)):
+        yield [term.cell.column], steps, 0.0 if place else base
+
+
+def _joint(term: Joint, model: RawModel) -> tuple[list[str], list[Step], float]:
+    """Return the steps that read several columns and evaluate an expression of them."""
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+
+    reads: list[tuple[str, Any, list[str]]] = []
+    leaves: dict[str, str] = {}
+    for name, one in term.inputs.items():
+        parts = list(_columns(one, model))
+        places = range(len(reads), len(reads) + len(parts))
+        reads += [
+            (f"c{k}", _chain(steps), of) for k, (of, steps, _) in zip(places, parts, strict=True)
         ]
+        constant = sum(adds for _, _, adds in parts)
+        leaf = f"({' + '.join([*(f'c{k}' for k in places), repr(constant)])})"
+        unknown = isinstance(one, Lookup) and one.otherwise is None  # 0 / 0 is NaN
+        leaves[name] = f"({leaf} + 0.0 / ({leaf} >= 0))" if unknown else leaf
+    columns = list(dict.fromkeys(one.cell.column for one in term.reads))
+    return (
+        columns,
+        [
+            (ColumnTransformer(reads), {}),
+            (pd.DataFrame, {"columns": [name for name, _, _ in reads]}),
+            (pd.DataFrame.replace, {"to_replace": np.inf, "value": np.nan}),
+            *_evaluated(term.of, leaves),
+            (pd.DataFrame.fillna, {"value": term.missing}),
+        ],
+        0.0,
     )
 
 
-def _columns(model: RawModel) -> Iterator[tuple[str, list[Step], float, float]]:
-    """Yield the columns of numbers: of which column, how, their weight, and a constant."""
-    for term in model.terms:
-        if isinstance(term, Line):
-            yield term.cell.column, _line(term, model.named), term.coefficient, 0.0
-            continue
-        base = term.otherwise if not term.part else term.missing
-        chains = list(_lookup(term, base))
-        for place, steps in enumerate(chains):
-            yield term.cell.column, steps, 1.0, 0.0 if place else base
+_PANDAS = Text(
+    {"log2": f"(log(%s) / {math.log(2)!r})", "log10": f"(log(%s) / {math.log(10)!r})"},
+    {
+        "minimum": "(({0}) * (({0}) <= ({1})) + ({1}) * (({0}) > ({1})))",
+        "maximum": "(({0}) * (({0}) >= ({1})) + ({1}) * (({0}) < ({1})))",
+        "<": "(({0} < {1}) + 0.0 * ({0} + {1}))",
+        "<=": "(({0} <= {1}) + 0.0 * ({0} + {1}))",
+    },
+    "(({0} < {1}) * ({2}) + ({0} >= {1}) * ({3}))",
+)
+"""Writes expressions of `DataFrame.eval`, in which a comparison of NaN is false."""
+
+
+def _summands(of: Expression) -> list[Expression]:
+    match of:
+        case Operation(sign="+", left=left, right=right):
+            return [*_summands(left), *_summands(right)]
+    return [of]
+
+
+def _evaluated(of: Expression, leaves: dict[str, str]) -> list[Step]:
+    """Return what evaluates an expression on named columns: its factor and clip by steps."""
+    factor, ends, steps = 1.0, None, list[Step]()
+    match of:
+        case Operation(sign="*", left=Constant(value=factor), right=of):
+            pass
+    match of:
+        case Operation(
+            sign="minimum",
+            left=Operation(sign="maximum", left=inner, right=Constant(value=low)),
+            right=Constant(value=high),
+        ):
+            of, ends = inner, (low, high)
+    if of != CELL:
+        text = _PANDAS.written(of, leaves.__getitem__)
+        steps += [(methodcaller("eval", text, engine="python"), {}), (methodcaller("to_frame"), {})]
+    if ends is not None:
+        steps.append((np.clip, {"a_min": ends[0], "a_max": ends[1]}))
+    if factor != 1:
+        steps.append((methodcaller("mul", factor), {}))
+    return steps
 
 
 def _line(line: Line, named: bool) -> list[Step]:
+    """Return what reads the number of a line, as a frame with its name."""
     import pandas as pd
 
     steps = _days(line.cell, line.part) if line.cell.kind == "day" else _numbers(line.cell, named)
@@ -145,11 +234,8 @@ def _line(line: Line, named: bool) -> list[Step]:
         steps.append((methodcaller("sub", line.since), {}))
     if line.ends is not None:
         steps.append((np.clip, {"a_min": line.ends[0], "a_max": line.ends[1]}))
-    if line.transform != UNCHANGED:
-        steps.append((_FUNCTIONS[line.transform], {}))
-    if line.missing is not None:
-        steps.append((pd.DataFrame.fillna, {"value": line.missing / line.coefficient}))
-    return steps
+    frame: Step = (methodcaller("set_axis", [CELL.name], axis=1), {})
+    return [*steps, frame if named else (pd.DataFrame, {"columns": [CELL.name]})]
 
 
 def _numbers(cell: Cell, named: bool) -> list[Step]:
@@ -196,7 +282,7 @@ def _lookup(lookup: Lookup, base: float) -> Iterator[list[Step]]:
     """Yield what reads a value: as a text, and as a number where some value is one."""
     import pandas as pd
 
-    missing = lookup.missing - base
+    missing = np.inf if lookup.missing is None else lookup.missing - base
     numbers = {one: adds - base for one, adds in lookup.numbers.items()}
     if lookup.part:
         yield [*_days(lookup.cell, lookup.part), *_looked_up(numbers)]

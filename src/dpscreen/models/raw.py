@@ -2,8 +2,9 @@
 
 Every export is generated from this one description, so that SQL, R, Excel, ONNX and scikit-learn
 all predict what `predict` does. It is derived from the release and its schema alone. A prediction
-is an intercept and one sum of terms; a term is a `Lookup` (a value stands for a number) or a `Line`
-(a coefficient times a clipped and transformed number).
+is an intercept and one sum of terms; a term is a `Lookup` (a value stands for a number), a `Line`
+(an expression of one number) or a `Joint` (an expression of several cells). Expressions are those
+of model formulas, and every format writes them by one walk over the tree (`Writer`).
 
 A cell is compared by its value, as in `tables.encode`: blanks around a text do not count, and 1,
 1.0, true and their texts are one value. A value is a float or, where it spells no number, a text.
@@ -11,15 +12,25 @@ A cell is compared by its value, as in `tables.encode`: blanks around a text do 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.release import Release, target_transform
+from dpscreen.tables.arithmetic import (
+    Constant,
+    Expression,
+    Feature,
+    Function,
+    Operation,
+    Pieces,
+    Power,
+)
 from dpscreen.tables.columns import OTHER, CategoryColumn, Column
 from dpscreen.tables.columns.base import (
     PLAIN_MARKS,
@@ -32,9 +43,13 @@ from dpscreen.tables.columns.base import (
 from dpscreen.tables.columns.date import ISO, DateColumn
 from dpscreen.tables.columns.number import BooleanColumn, NumberColumn
 from dpscreen.tables.declaration import SchemaProblem
+from dpscreen.tables.formula import DerivedColumn
 from dpscreen.tables.schema import TableSchema
 
+T = TypeVar("T")
 UNCHANGED = "none"
+CELL = Feature("cell")
+"""The number that a cell holds, in the expression of a `Line`."""
 
 
 class NoFormula(ValueError):
@@ -64,9 +79,14 @@ class Lookup:
 
     cell: Cell
     values: Mapping[Level, float]
-    missing: float
-    otherwise: float
+    missing: float | None
+    otherwise: float | None
     part: str = ""
+
+    @property
+    def reads(self) -> tuple[Lookup]:
+        """Return the term itself, which reads one cell."""
+        return (self,)
 
     @property
     def words(self) -> dict[str, float]:
@@ -86,29 +106,133 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Line:
-    """What a column adds as a number: coefficient * transform(clip(number - since, low, high)).
+    """What a column adds as a number: an expression of `CELL`, which is clip(number - since, ends).
 
     Without ends there is no clip. `missing` is what a cell adds that is missing, or unreadable;
-    None if then there is no prediction.
+    None if then there is no value.
     """
 
     cell: Cell
-    coefficient: float
-    ends: tuple[float, float] | None
+    of: Expression
     missing: float | None
-    transform: str = UNCHANGED
-    part: str = ""
+    ends: tuple[float, float] | None = None
     since: float = 0.0
+    part: str = ""
+
+    @property
+    def whole(self) -> Expression:
+        """Return what the number itself adds."""
+        moved = Operation("-", CELL, Constant(self.since)) if self.since else CELL
+        return _substituted(self.of, CELL.name, clipped(moved, self.ends))
+
+    @property
+    def reads(self) -> tuple[Line]:
+        """Return the term itself, which reads one cell."""
+        return (self,)
 
     def of_number(self, number: float) -> float:
         """Return what a number adds."""
-        value = np.array([number - self.since])
-        if self.ends is not None:
-            value = np.clip(value, *self.ends)
-        return float(self.coefficient * TRANSFORMS[self.transform].apply(value)[0])
+        return _value(self.whole, CELL.name, number)
 
 
-Term = Lookup | Line
+@dataclass(frozen=True)
+class Joint:
+    """What several cells add together: an expression of what each of `inputs` gives.
+
+    `missing` is what is added where one of them is missing that has no value then.
+    """
+
+    inputs: Mapping[str, Lookup | Line]
+    of: Expression
+    missing: float
+
+    @property
+    def reads(self) -> tuple[Lookup | Line, ...]:
+        """Return what reads its cells."""
+        return tuple(self.inputs.values())
+
+
+Term = Lookup | Line | Joint
+
+
+def _substituted(of: Expression, name: str, by: Expression) -> Expression:
+    """Return an expression with another in place of a variable."""
+    match of:
+        case Feature(name=found) if found == name:
+            return by
+        case Operation(left=left, right=right):
+            sides = (_substituted(one, name, by) for one in (left, right))
+            return Operation(of.sign, *sides)
+        case Function(of=inner) | Power(of=inner) | Pieces(of=inner):
+            return replace(of, of=_substituted(inner, name, by))
+    return of
+
+
+def _value(of: Expression, name: str, number: float) -> float:
+    return float(np.atleast_1d(of.values({name: np.array([number])}))[0])
+
+
+def clipped(of: Expression, ends: tuple[float, float] | None) -> Expression:
+    """Return an expression clipped to two ends, if there are any."""
+    if ends is None:
+        return of
+    low, high = map(Constant, ends)
+    return Operation("minimum", Operation("maximum", of, low), high)
+
+
+class Writer(ABC, Generic[T]):
+    """Writes an expression in a language: the one walk over its tree.
+
+    `leaf` gives what stands for a variable, anew each time it occurs.
+    """
+
+    def written(self, of: Expression, leaf: Callable[[str], T]) -> T:
+        """Return the expression in the language."""
+        match of:
+            case Constant(value=value):
+                return self.number(value)
+            case Feature(name=name):
+                return leaf(name)
+            case Operation(sign=sign, left=left, right=right):
+                return self.operation(sign, self.written(left, leaf), self.written(right, leaf))
+            case Function(name=name, of=inner):
+                return self.function(name, self.written(inner, leaf))
+            case Power(of=base, exponent=exponent):
+                found = self.written(base, leaf)
+                for _ in range(exponent - 1):
+                    found = self.operation("*", found, self.written(base, leaf))
+                return found
+            case Pieces():
+                return self._pieces(of, leaf, 0)
+        raise NoFormula(f"{type(of).__name__} cannot be exported.")
+
+    def _pieces(self, of: Pieces, leaf: Callable[[str], T], k: int) -> T:
+        """Return the polynomial of a piece, by Horner's rule, or else the next ones."""
+        moved = Operation("-", of.of, Constant(of.breaks[k]))
+        polynomial: Expression = Constant(of.coefficients[k][0])
+        for one in of.coefficients[k][1:]:
+            polynomial = Operation("+", Operation("*", polynomial, moved), Constant(one))
+        here = self.written(polynomial, leaf)
+        if k == len(of.coefficients) - 1:
+            return here
+        x, end = self.written(of.of, leaf), self.number(of.breaks[k + 1])
+        return self.choice(x, end, here, self._pieces(of, leaf, k + 1))
+
+    @abstractmethod
+    def number(self, value: float) -> T:
+        """Return a number."""
+
+    @abstractmethod
+    def operation(self, sign: str, left: T, right: T) -> T:
+        """Return two values joined by a sign of `Operation`; a comparison is 1 or 0."""
+
+    @abstractmethod
+    def function(self, name: str, of: T) -> T:
+        """Return a function of `tables.arithmetic.FUNCTIONS`."""
+
+    @abstractmethod
+    def choice(self, value: T, end: T, below: T, otherwise: T) -> T:
+        """Return one value where another is below an end, and else a third."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +257,12 @@ class RawModel:
     @property
     def cells(self) -> dict[str, Cell]:
         """Return the cells that are needed, by column."""
-        return {term.cell.column: term.cell for term in self.terms}
+        return {one.cell.column: one.cell for one in self.reads}
+
+    @property
+    def reads(self) -> tuple[Lookup | Line, ...]:
+        """Return all that reads a cell."""
+        return tuple(one for term in self.terms for one in term.reads)
 
 
 INVERSES = {UNCHANGED: "", "log": "exp", "log1p": "expm1", "sqrt": "square"}
@@ -149,7 +278,7 @@ def words_of(value: Level) -> list[str]:
 
 def raw_model_of(release: Release) -> RawModel:
     """Return the model on raw columns; refuse a schema that does not describe its features."""
-    sums, family = _Sums(release), release.family
+    sums, family = _Sums.of(release), release.family
     shared: dict[str, Any] = {
         "intercept": release.intercept,
         "bounds": family.predictor_bounds(release.target_bounds),
@@ -163,9 +292,8 @@ def raw_model_of(release: Release) -> RawModel:
         terms = tuple(_frame_terms(sums, columns))
         return RawModel(terms=terms, columns=columns.names, inverse=family.inverse, **shared)
     schema, names = _schema_of(release)
-    if schema.block.formula is not None:
-        raise NoFormula("a model with a formula is predicted with dpscreen predict, or in Python.")
-    terms = tuple(_schema_terms(sums, schema, names))
+    formed = _formula_terms if schema.block.formula is not None else _schema_terms
+    terms = tuple(formed(sums, schema, names))
     inverse = family.inverse or INVERSES[target_transform(release.schema)[1]]
     return RawModel(terms=terms, columns=schema.columns, inverse=inverse, **shared)
 
@@ -195,25 +323,41 @@ def described_features(schema: TableSchema, names: Sequence[str], *, named: bool
 
 @dataclass(frozen=True)
 class _Sums:
-    """What features add to the log-odds or the line, clipped as `predict` clips them."""
+    """What features add to the log-odds or the line, clipped as `predict` clips them.
 
-    release: Release
+    `missing` is what a feature counts as where it has no value, NaN if there is no such value.
+    """
+
+    coefficients: Array
+    missing: Array
+    bounds: Array | None = None
+
+    @classmethod
+    def of(cls, release: Release) -> _Sums:
+        """Return those of a release."""
+        bounds = release.feature_bounds if release.clips_features else None
+        return cls(release.coefficients, release.centres, bounds)
 
     def added(self, features: Mapping[int, float]) -> float:
         """Return the sum over some features, by their places."""
         places, values = list(features), np.array(list(features.values()), dtype=np.float64)
-        if self.release.clips_features:
-            values = np.clip(values, *self.release.feature_bounds[places].T)
-        return float(sum((self.release.coefficients[places] * values).tolist()))
+        if self.bounds is not None:
+            values = np.clip(values, *self.bounds[places].T)
+        return float(sum((self.coefficients[places] * values).tolist()))
 
     def used(self, places: Sequence[int]) -> bool:
         """Whether any of these features has a coefficient."""
-        return bool(self.release.coefficients[list(places)].any())
+        return bool(self.coefficients[list(places)].any())
 
     def levels(self, places: Sequence[int | None]) -> list[float]:
         """Return what each level adds, given the place of its feature; None has none."""
         features = [place for place in places if place is not None]
         return [self.added({place: float(place == one) for place in features}) for one in places]
+
+    def weighted(self, place: int, of: Expression) -> Expression:
+        """Return what a feature adds, given its value."""
+        coefficient = float(self.coefficients[place])
+        return of if coefficient == 1 else Operation("*", Constant(coefficient), of)
 
     def line(
         self,
@@ -227,7 +371,7 @@ class _Sums:
         since: float = 0.0,
     ) -> Line:
         """Return a feature that is a number; its two clips, before and after, are one before."""
-        released = self.release.feature_bounds[place] if self.release.clips_features else None
+        released = None if self.bounds is None else self.bounds[place]
         ends = declared
         if declared is None and released is not None:
             ends = float(released[0]), float(released[1])
@@ -236,15 +380,19 @@ class _Sums:
             kept = np.clip(after, *released)
             moved = np.where(kept == after, declared, transform.invert(kept))
             ends = float(moved[0]), float(moved[1])
+        of = CELL if transform.name == UNCHANGED else Function(transform.name, CELL)
         return Line(
             cell=cell,
-            coefficient=float(self.release.coefficients[place]),
+            of=self.weighted(place, of),
+            missing=_or_none(missing),
             ends=ends,
-            missing=missing,
-            transform=transform.name,
-            part=part,
             since=since,
+            part=part,
         )
+
+
+def _or_none(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else value
 
 
 # --- columns of a frame ---------------------------------------------------------------------------
@@ -275,7 +423,7 @@ def _frame_terms(sums: _Sums, columns: FrameColumns) -> Iterator[Term]:
 def _schema_terms(sums: _Sums, schema: TableSchema, names: Sequence[str]) -> Iterator[Term]:
     place_of = {name: place for place, name in enumerate(names)}
     nothing = _features_of_nothing(schema, names)
-    missing = np.where(np.isnan(nothing), sums.release.centres, nothing)
+    missing = np.where(np.isnan(nothing), sums.missing, nothing)
     for name in schema.columns:
         column = schema.field(name)
         places = [place_of.get(one) for one in column.every_feature]
@@ -305,7 +453,7 @@ def _terms(
             cell, adds = _cell(column.of), sums.levels(places)
             values = dict(zip((value_of(str(one)) for one in column.levels), adds, strict=True))
             nothing = sums.levels([*places, None])[-1]
-            yield Lookup(cell, values, missing=gone, otherwise=values.get(OTHER, nothing))
+            yield Lookup(cell, values, missing=_or_none(gone), otherwise=values.get(OTHER, nothing))
         case BooleanColumn():
             yield _truth(sums, column, next(iter(missing)), gone)
         case DateColumn():
@@ -335,7 +483,8 @@ def _truth(sums: _Sums, column: BooleanColumn, place: int, missing: float) -> Lo
     words += [("1", 1.0), ("0", 0.0)]  # what is stored as a truth needs no words
     values = {value_of(word): sums.added({place: truth}) for word, truth in reversed(words)}
     kept = {one: adds for one, adds in values.items() if one not in cell.missing}
-    return Lookup(cell, kept, missing=missing, otherwise=missing)
+    gone = _or_none(missing)
+    return Lookup(cell, kept, missing=gone, otherwise=gone)
 
 
 def _days(
@@ -365,5 +514,73 @@ def _days(
         there = [place for place in named.values() if place is not None]
         if sums.used(there):
             values = dict(zip(named, sums.levels(list(named.values())), strict=True))
-            gone = sums.added({place: missing[place] for place in there})
+            gone = _or_none(sums.added({place: missing[place] for place in there}))
             yield Lookup(cell, values, missing=gone, otherwise=gone, part=part)
+
+
+# --- columns of a formula -------------------------------------------------------------------------
+
+
+def _formula_terms(sums: _Sums, schema: TableSchema, names: Sequence[str]) -> Iterator[Term]:
+    """Yield what the features of a formula add; all of one cell are one term."""
+    derived = {one.name: one for one in schema.derived}
+    used = [(place, derived[name]) for place, name in enumerate(names) if sums.used([place])]
+    inputs = dict.fromkeys(name for _, one in used for name in one.of.occurrences())
+    plain = replace(schema, block=replace(schema.block, formula=None))
+    read = {name: _input(plain, name) for name in inputs}
+    alone: dict[Any, list[Lookup | Line]] = {}
+    for place, one in used:
+        term = _derived_term(sums, place, one, read)
+        if isinstance(term, Joint):
+            yield term
+        else:
+            alone.setdefault((type(term), term.cell, term.part), []).append(term)
+    for terms in alone.values():
+        yield _sum(terms)
+
+
+def _input(schema: TableSchema, name: str) -> Lookup | Line:
+    """Return what reads one feature as it is, without a value where its cell is missing."""
+    sums = _Sums(np.ones(1), np.full(1, np.nan))
+    (term,) = _schema_terms(sums, schema, [name])
+    assert not isinstance(term, Joint)
+    return term
+
+
+def _derived_term(
+    sums: _Sums, place: int, one: DerivedColumn, read: Mapping[str, Lookup | Line]
+) -> Term:
+    ends = None
+    if sums.bounds is not None:
+        low, high = map(float, sums.bounds[place])
+        ends = (low, high) if (low, high) != one.bounds else None  # it is within those anyway
+    of = sums.weighted(place, clipped(one.of, ends))
+    missing = sums.added({place: float(sums.missing[place])})
+    inputs = {name: read[name] for name in one.of.occurrences()}
+    if len(inputs) > 1:
+        return Joint(inputs, of, missing)
+    ((name, term),) = inputs.items()
+
+    def added(value: float | None) -> float:
+        return missing if value is None else _value(of, name, value)
+
+    if isinstance(term, Line):
+        return replace(term, of=_substituted(of, name, term.of), missing=added(term.missing))
+    values = {level: added(value) for level, value in term.values.items()}
+    return replace(
+        term, values=values, missing=added(term.missing), otherwise=added(term.otherwise)
+    )
+
+
+def _sum(terms: Sequence[Lookup | Line]) -> Lookup | Line:
+    """Return terms of the same cell as one."""
+    found = terms[0]
+    for one in terms[1:]:
+        missing = (found.missing or 0.0) + (one.missing or 0.0)
+        if isinstance(found, Line) and isinstance(one, Line):
+            found = replace(found, of=Operation("+", found.of, one.of), missing=missing)
+        elif isinstance(found, Lookup) and isinstance(one, Lookup):
+            values = {level: adds + one.values[level] for level, adds in found.values.items()}
+            otherwise = (found.otherwise or 0.0) + (one.otherwise or 0.0)
+            found = replace(found, values=values, missing=missing, otherwise=otherwise)
+    return found

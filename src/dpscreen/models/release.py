@@ -7,6 +7,7 @@ from this, so none of them can hold anything else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ from dpscreen.solvers.results import (
     Quality,
 )
 from dpscreen.solvers.selection import noise_p_values
+from dpscreen.tables.formula import FormulaProblem, formula_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,7 +339,10 @@ LOGARITHMS = {"log": "{}", "log1p": "1 + {}"}
 def target_transform(schema: Any) -> tuple[str | None, str]:
     """Return what a schema calls the target, and its transform; None without one."""
     block = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
-    name = block.get("target")
+    name, formula = block.get("target"), block.get("formula")
+    if isinstance(formula, str):
+        with suppress(FormulaProblem):
+            return formula_target(formula)
     if not isinstance(name, str):
         return None, "none"
     return name, declared_transform(schema, name)

@@ -95,24 +95,17 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
     """Parse a formula; `columns` is what a point stands for on the right-hand side."""
     from formulaic.parser import DefaultFormulaParser  # type: ignore[import-untyped]
 
+    right = text.partition("~")[2]
+    target, transform = formula_target(text)
     quoted: list[str] = []
 
     def placeholder(name: str) -> str:
-        if name not in quoted:
-            quoted.append(name)
-        return f"quoted_name_{quoted.index(name)}"
+        return _placeholder(name, quoted)
 
-    def unticked(part: str) -> str:
-        return re.sub("`([^`]*)`", lambda found: placeholder(found[1]), part)
-
-    left, sign, right = text.partition("~")
-    if not sign or not left.strip():
-        raise FormulaProblem("it must begin with the target and ~, as in charges ~ age + bmi.")
-    target, transform = _target(unticked(left), quoted)
     others = [one if one.isidentifier() else placeholder(one) for one in columns if one != target]
     context = {"__formulaic_variables_available__": others}
     try:
-        terms = DefaultFormulaParser().get_terms(f"~ {unticked(right)}", context=context)
+        terms = DefaultFormulaParser().get_terms(f"~ {_unticked(right, quoted)}", context=context)
     except Exception as error:  # whatever the parser raises: a formula is public, and short
         reason = str(error).strip().splitlines()[0]
         raise FormulaProblem(f"it cannot be parsed: {reason}") from None
@@ -132,8 +125,23 @@ def _listed(terms: Any) -> Any:
     return getattr(terms, "rhs", terms)
 
 
-def _target(text: str, quoted: Sequence[str]) -> tuple[str, str]:
-    match _tree(text.strip()):
+def _placeholder(name: str, quoted: list[str]) -> str:
+    if name not in quoted:
+        quoted.append(name)
+    return f"quoted_name_{quoted.index(name)}"
+
+
+def _unticked(part: str, quoted: list[str]) -> str:
+    return re.sub("`([^`]*)`", lambda found: _placeholder(found[1], quoted), part)
+
+
+def formula_target(text: str) -> tuple[str, str]:
+    """Return the target of a formula and its transform, "none" without one."""
+    left, sign, _ = text.partition("~")
+    if not sign or not left.strip():
+        raise FormulaProblem("it must begin with the target and ~, as in charges ~ age + bmi.")
+    quoted: list[str] = []
+    match _tree(_unticked(left, quoted).strip()):
         case ast.Name() as name:
             return _unquoted(name.id, quoted), "none"
         case ast.Call(func=function, args=[ast.Name() as name], keywords=[]):
@@ -218,8 +226,9 @@ class _Builder:
         """Take down the bounds of a column's features."""
         column = self._column(name)
         levels = isinstance(column, CategoryColumn)
-        pairs = [(0.0, 1.0)] * len(column.every_feature) if levels else column.feature_bounds
-        found = dict(zip(column.every_feature, pairs, strict=True))
+        found = dict.fromkeys(column.every_feature, (0.0, 1.0))  # a reference level has no bounds
+        if not levels:
+            found |= dict(zip(column.feature_names, column.feature_bounds, strict=True))
         self.bounds |= found
         if levels or isinstance(column, BooleanColumn):
             self._indicators |= set(found)
@@ -344,7 +353,7 @@ class _Builder:
         column = self._columns.get(name)
         if isinstance(column, CategoryColumn):
             return self._levels(column, 0)
-        names = (name,) if column is None else column.every_feature
+        names = (name,) if column is None else column.feature_names
         return self._numeric([(one, Feature(one)) for one in names])
 
     def _name_of(self, node: ast.expr) -> str | None:

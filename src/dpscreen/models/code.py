@@ -1,4 +1,4 @@
-"""A model as a formula on the raw table, in SQL, R or Excel, generated from `RawModel`.
+"""A model as code on the raw table, an expression of SQL, R or Excel, generated from `RawModel`.
 
 SQL is built as a tree with sqlglot, which writes it for the dialect that is asked for: so no name
 of a column or level can end a literal, whatever the dialect escapes with.
@@ -6,6 +6,7 @@ of a column or level can end a literal, whatever the dialect escapes with.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
@@ -13,13 +14,16 @@ from typing import Any
 
 from dpscreen._core.words import did_you_mean, letters, plain
 from dpscreen.models.raw import (
-    UNCHANGED,
+    CELL,
     Cell,
+    Joint,
     Line,
     Lookup,
     NoFormula,
     RawModel,
     Term,
+    Writer,
+    clipped,
     raw_model_of,
     words_of,
 )
@@ -87,19 +91,21 @@ def notes_of(release: Release, language: str, dialect: str | None = None) -> Ite
 
 
 def _refuse_zero_bytes(model: RawModel) -> None:
-    texts = (text for term in model.terms for text in _texts(term))
+    texts = (text for term in model.reads for text in _texts(term))
     if any("\0" in text for text in texts):
         raise NoFormula("no formula can hold a name or level with a zero byte.")
 
 
-def _texts(term: Term) -> Iterator[str]:
+def _texts(term: Lookup | Line) -> Iterator[str]:
     yield term.cell.column
     values = term.values if isinstance(term, Lookup) else ()
     yield from (one for one in (*values, *term.cell.missing) if isinstance(one, str))
 
 
-def number(value: float) -> str:
+def number(value: float | None, missing: str = "NA_real_") -> str:
     """Write a number so that it reads back exactly, in brackets if it is negative."""
+    if value is None:
+        return missing
     return f"({value!r})" if value < 0 else repr(abs(float(value)))
 
 
@@ -125,7 +131,7 @@ def _in_sql(model: RawModel, dialect: str | None) -> str:
         import sqlglot
     except ImportError:
         raise ImportError("SQL needs a writer: pip install 'dpscreen[sql]'.") from None
-    if dialect is None and any("\\" in text for term in model.terms for text in _texts(term)):
+    if dialect is None and any("\\" in text for term in model.reads for text in _texts(term)):
         raise NoFormula(
             "a name or level holds a backslash, which databases read in different ways: say which "
             "dialect of SQL to write (dialect=, --dialect)."
@@ -143,7 +149,7 @@ def _in_sql(model: RawModel, dialect: str | None) -> str:
     return str(tree.sql(dialect=written, pretty=True, unsupported_level=level))
 
 
-class _Sql:
+class _Sql(Writer[Any]):
     """Writes a model as an expression of sqlglot, which has a tree and no text yet."""
 
     def __init__(self, dialect: str) -> None:
@@ -155,10 +161,11 @@ class _Sql:
     def prediction(self, model: RawModel) -> Any:
         """Return the whole expression."""
         total = self._joined(
-            self.exp.Add, [self._number(model.intercept), *map(self._term, model.terms)]
+            self.exp.Add, [self.number(model.intercept), *map(self._term, model.terms)]
         )
-        found = self._apply(model.inverse, self._clip(total, model.bounds))
-        bare = [term.cell for term in model.terms if term.missing is None]
+        clip = clipped(CELL, model.bounds)
+        found = self._apply(model.inverse, self.written(clip, lambda _: total))
+        bare = [one.cell for one in model.reads if not one.cell.declared and one.missing is None]
         nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
         if not nulls:
             return found
@@ -173,6 +180,18 @@ class _Sql:
         return kind(this=left, expression=self._paren(right) if half > 1 else right)
 
     def _term(self, term: Term) -> Any:
+        if not isinstance(term, Joint):
+            return self._read(term)
+        nulls = [
+            self.exp.Is(this=self._paren(self._read(one)), expression=self.exp.null())
+            for one in term.reads
+            if one.missing is None
+        ]
+        found = self.written(term.of, lambda name: self._read(term.inputs[name]))
+        gone = self.exp.or_(*nulls) if nulls else None
+        return self._case([(gone, self.number(term.missing))], found)
+
+    def _read(self, term: Lookup | Line) -> Any:
         if term.cell.kind == "number" and not term.cell.plain:
             raise NoFormula(
                 f"column {plain(term.cell.column)!r} has numbers with a decimal comma, or signs "
@@ -218,36 +237,36 @@ class _Sql:
         if words:
             tests.append(self._in(self._text(cell), map(self.exp.Literal.string, words)))
         if numbers:
-            tests.append(self._in(self._read_number(cell), map(self._number, numbers)))
+            tests.append(self._in(self._read_number(cell), map(self.number, numbers)))
         return self.exp.or_(*tests) if tests else None
 
     # --- terms ----------------------------------------------------------------------------------
 
     def _line(self, line: Line) -> Any:
-        value = self._scaled(line, self._double(line.cell))
+        value = self.written(line.whole, lambda _: self._double(line.cell))
         if not line.cell.declared:
             return value
-        missing = self._number(line.missing or 0.0)
+        missing = self.number(line.missing)
         branches = [
             (self._is_one_of(line.cell, line.cell.missing), missing),
             (self._is_number(line.cell), value),
         ]
         for truth in {1.0, 0.0} - {*line.cell.missing}:
             words = self._in(self._text(line.cell), map(self.exp.Literal.string, words_of(truth)))
-            branches.append((words, self._number(line.of_number(truth))))
+            branches.append((words, self.number(line.of_number(truth))))
         return self._case(branches, missing.copy())
 
     def _lookup(self, lookup: Lookup) -> Any:
         cell, branches = lookup.cell, []
         if lookup.missing != lookup.otherwise:
-            missing = self._number(lookup.missing)
+            missing = self.number(lookup.missing)
             no_text = self.exp.Is(this=self._column(cell), expression=self.exp.null())
             branches += [(no_text, missing), (self._is_one_of(cell, cell.missing), missing)]
         groups: dict[float, list[Level]] = {}
         for value, adds in lookup.values.items():
             groups.setdefault(adds, []).append(value)
         branches += [
-            (self._is_one_of(cell, values), self._number(adds))
+            (self._is_one_of(cell, values), self.number(adds))
             for adds, values in groups.items()
             if adds != lookup.otherwise or lookup.missing != lookup.otherwise
         ]
@@ -257,36 +276,30 @@ class _Sql:
                 self._is_number(cell),
                 self._in(self._text(cell), map(self.exp.Literal.string, _split([1.0, 0.0])[0])),
             )
-            branches.append((numbers, self._number(otherwise)))
+            branches.append((numbers, self.number(otherwise)))
             otherwise = lookup.missing
-        return self._case(branches, self._number(otherwise))
+        return self._case(branches, self.number(otherwise))
 
     def _day_line(self, line: Line) -> Any:
-        value = self._scaled(line, self._part(line.cell, line.part))
-        return self._case(self._when_day(line, value), self._number(line.missing or 0.0))
+        value = self.written(line.whole, lambda _: self._part(line.cell, line.part))
+        return self._case(self._when_day(line, value), self.number(line.missing))
 
     def _part_lookup(self, lookup: Lookup) -> Any:
         ifs = [
-            self.exp.If(this=self._number(value), true=self._number(adds))
+            self.exp.If(this=self.number(value), true=self.number(adds))
             for value, adds in lookup.numbers.items()
         ]
-        part, missing = self._part(lookup.cell, lookup.part), self._number(lookup.missing)
+        part, missing = self._part(lookup.cell, lookup.part), self.number(lookup.missing)
         value = self.exp.Case(this=part, ifs=ifs, default=missing)
-        return self._case(self._when_day(lookup, value), self._number(lookup.missing))
-
-    def _scaled(self, line: Line, value: Any) -> Any:
-        if line.since:
-            value = self._paren(value - self._number(line.since))
-        applied = self._apply(line.transform, self._clip(value, line.ends))
-        return self.exp.Mul(this=self._number(line.coefficient), expression=applied)
+        return self._case(self._when_day(lookup, value), self.number(lookup.missing))
 
     # --- days -----------------------------------------------------------------------------------
 
-    def _when_day(self, term: Term, value: Any) -> list[tuple[Any, Any]]:
+    def _when_day(self, term: Lookup | Line, value: Any) -> list[tuple[Any, Any]]:
         """Return the branches of a cell that is a day: first those declared to be missing."""
-        numbers = [self._number(one) for one in _split(term.cell.missing)[1]]
+        numbers = [self.number(one) for one in _split(term.cell.missing)[1]]
         gone = self._in(self._days(term.cell), numbers) if numbers else None
-        return [(gone, self._number(term.missing or 0.0)), (self._is_day(term.cell), value)]
+        return [(gone, self.number(term.missing)), (self._is_day(term.cell), value)]
 
     def _is_day(self, cell: Cell) -> Any:
         iso = self._iso(cell)
@@ -345,8 +358,10 @@ class _Sql:
 
     # --- pieces ---------------------------------------------------------------------------------
 
-    def _number(self, value: float) -> Any:
+    def number(self, value: float | None) -> Any:
         """Return a double: with an exponent, as a decimal number could overflow."""
+        if value is None:
+            return self.exp.null()
         text = repr(abs(float(value)))
         found = self.exp.Literal.number(text if "e" in text else f"{text}e0")
         return self.exp.Neg(this=found) if value < 0 else found
@@ -362,17 +377,32 @@ class _Sql:
         ifs = [self.exp.If(this=when, true=then.copy()) for when, then in branches if when]
         return self.exp.Case(ifs=ifs, default=default) if ifs else default
 
-    def _clip(self, value: Any, ends: tuple[float, float] | None) -> Any:
-        """Return a clipped value, which is never null here: in that databases differ."""
-        if ends is None:
-            return value
-        least, greatest = ("MIN", "MAX") if self.dialect == "sqlite" else ("LEAST", "GREATEST")
-        low, high = map(self._number, ends)
-        above = self.exp.Anonymous(this=greatest, expressions=[value, low])
-        return self.exp.Anonymous(this=least, expressions=[above, high])
+    def operation(self, sign: str, left: Any, right: Any) -> Any:
+        """Return an operation; ends are never null here: in that databases differ."""
+        exp = self.exp
+        if sign in ("minimum", "maximum"):
+            lite = self.dialect == "sqlite"
+            word = {"minimum": ("LEAST", "MIN"), "maximum": ("GREATEST", "MAX")}[sign][lite]
+            return exp.Anonymous(this=word, expressions=[left, right])
+        kinds = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div, "<": exp.LT, "<=": exp.LTE}
+        found = kinds[sign](this=left, expression=right)
+        if sign in ("<", "<="):
+            return self._case([(found, self.number(1.0))], self.number(0.0))
+        return self._paren(found)
+
+    def function(self, name: str, of: Any) -> Any:
+        """Return a function by natural logarithms and square roots, which databases have."""
+        if name in ("log2", "log10"):
+            scale = self.number(math.log(float(name.removeprefix("log"))))
+            return self._paren(self.exp.Div(this=self._apply("log", of), expression=scale))
+        return self._apply(name, of)
+
+    def choice(self, value: Any, end: Any, below: Any, otherwise: Any) -> Any:
+        """Return a CASE."""
+        return self._case([(self.exp.LT(this=value, expression=end), below)], otherwise)
 
     def _apply(self, function: str, value: Any) -> Any:
-        exp, one = self.exp, self._number(1.0)
+        exp, one = self.exp, self.number(1.0)
         match function:
             case "log":
                 return exp.Ln(this=value)
@@ -456,23 +486,67 @@ _R_PICK_PART = """.pick_part <- function(p, numbers, adds, missing) {
   ifelse(is.na(found), missing, found)
 }"""
 _R_FILL = ".fill <- function(x, missing) ifelse(is.na(x), missing, x)"
-_R_CLIP = ".clip <- function(x, low, high) pmin(pmax(x, low), high)"
-_R_FUNCTIONS = {"": "%s", UNCHANGED: "%s", "square": "(%s)^2", "expit": "plogis(%s)"}
+_R_FUNCTIONS = {"": "%s", "square": "(%s)^2", "expit": "plogis(%s)"}
 
 
 def _in_r(model: RawModel) -> str:
     true, false = (", ".join(map(_r_text, words_of(one))) for one in (1.0, 0.0))
-    helpers = [_R_TEXT, _R_NUMBER % (NUMBER.replace(r"\.", "[.]"), true, false), _R_CLIP, _R_FILL]
-    if any(term.cell.kind == "day" for term in model.terms):
+    helpers = [_R_TEXT, _R_NUMBER % (NUMBER.replace(r"\.", "[.]"), true, false), _R_FILL]
+    if any(one.cell.kind == "day" for one in model.reads):
         helpers += [_R_DAY, _R_PICK_PART]
-    if any(isinstance(term, Lookup) and not term.part for term in model.terms):
+    if any(isinstance(one, Lookup) and not one.part for one in model.reads):
         helpers.append(_R_PICK)
     total = " +\n  ".join([number(model.intercept), *map(_r_term, model.terms)])
-    total = _r_apply(model.inverse, _r_clip(total, model.bounds))
+    total = _R.written(clipped(CELL, model.bounds), lambda _: total)
+    total = _R_FUNCTIONS.get(model.inverse, f"{model.inverse}(%s)") % total
     return "\n".join(["local({", *helpers, total, "})"])
 
 
+class Text(Writer[str]):
+    """Writes an expression as text, in which every operation has its brackets.
+
+    `functions` has what differs from a function of the same name, `words` those of two values, and
+    `either` a choice.
+    """
+
+    def __init__(self, functions: dict[str, str], words: dict[str, str], either: str) -> None:
+        self._functions, self._words, self._either = functions, words, either
+
+    def number(self, value: float) -> str:
+        """Return a number that reads back exactly."""
+        return number(value)
+
+    def operation(self, sign: str, left: str, right: str) -> str:
+        """Return two values and a sign between, or a function of them."""
+        if sign in self._words:
+            return self._words[sign].format(left, right)
+        return f"({left} {sign} {right})"
+
+    def function(self, name: str, of: str) -> str:
+        """Return a function."""
+        return self._functions.get(name, f"{name}(%s)") % of
+
+    def choice(self, value: str, end: str, below: str, otherwise: str) -> str:
+        """Return one of two values."""
+        return self._either.format(value, end, below, otherwise)
+
+
+_COMPARED = {"<": "(({} < {}) * 1)", "<=": "(({} <= {}) * 1)"}
+_R = Text(
+    {},
+    {"minimum": "pmin({}, {})", "maximum": "pmax({}, {})", **_COMPARED},
+    "ifelse({} < {}, {}, {})",
+)
+
+
 def _r_term(term: Term) -> str:
+    if isinstance(term, Joint):
+        value = _R.written(term.of, lambda name: _r_read(term.inputs[name]))
+        return f".fill({value}, {number(term.missing)})"
+    return _r_read(term)
+
+
+def _r_read(term: Lookup | Line) -> str:
     cell, gone = term.cell, _r_numbers(_split(term.cell.missing)[1])
     name = _escaped("`")(cell.column)
     if cell.kind == "day":
@@ -498,18 +572,8 @@ def _r_term(term: Term) -> str:
 
 
 def _r_line(line: Line, value: str) -> str:
-    value = f"({value} - {number(line.since)})" if line.since else value
-    value = _r_apply(line.transform, _r_clip(value, line.ends))
-    added = f"{number(line.coefficient)} * {value}"
+    added = _R.written(line.whole, lambda _: value)
     return added if line.missing is None else f".fill({added}, {number(line.missing)})"
-
-
-def _r_clip(value: str, ends: tuple[float, float] | None) -> str:
-    return value if ends is None else f".clip({value}, {number(ends[0])}, {number(ends[1])})"
-
-
-def _r_apply(function: str, value: str) -> str:
-    return _R_FUNCTIONS.get(function, f"{function}(%s)") % value
 
 
 def _escaped(mark: str) -> Callable[[str], str]:
@@ -543,25 +607,43 @@ def cells_of(model: RawModel) -> list[tuple[str, str]]:
 
 def _in_excel(model: RawModel, statement: str) -> str:
     cells = dict(cells_of(model))
-    terms = [
-        number(model.intercept),
-        *(_x_term(one, cells[one.cell.column]) for one in model.terms),
-    ]
-    total = "+".join(terms)
-    total = _x_apply(model.inverse, _x_clip(total, model.bounds))
+    total = "+".join([number(model.intercept), *(_x_term(one, cells) for one in model.terms)])
+    total = _EXCEL.written(clipped(CELL, model.bounds), lambda _: total)
+    total = _X_FUNCTIONS.get(model.inverse, "%s") % total
     text = f"={total}+N({_x_text(statement[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
     if len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
         raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
     return text
 
 
-def _x_term(term: Term, cell: str) -> str:
-    """Return what a cell adds; #N/A where it holds a text that Excel may read otherwise."""
-    gone, codes = _split(term.cell.missing)
-    missing = "NA()" if term.missing is None else number(term.missing)
-    empty = ",".join(
-        [f'TRIM({cell})=""', *(f"EXACT({cell},{_x_text(one)})" for one in gone if one)]
+def _x_term(term: Term, cells: dict[str, str]) -> str:
+    if not isinstance(term, Joint):
+        return _x_read(term, cells[term.cell.column])
+    value = _EXCEL.written(
+        term.of,
+        lambda name: f"({_x_read(term.inputs[name], cells[term.inputs[name].cell.column])})",
     )
+    gone = [_x_gone(one, cells[one.cell.column]) for one in term.reads if one.missing is None]
+    return f"IF(OR({','.join(gone)}),{number(term.missing)},{value})" if gone else value
+
+
+def _x_empty(term: Lookup | Line, cell: str) -> str:
+    gone = (one for one in _split(term.cell.missing)[0] if one)
+    return ",".join([f'TRIM({cell})=""', *(f"EXACT({cell},{_x_text(one)})" for one in gone)])
+
+
+def _x_gone(term: Lookup | Line, cell: str) -> str:
+    """Return whether a cell is missing; of a text that is no number, its value is #N/A."""
+    codes = _split(term.cell.missing)[1]
+    days = f"(INT({cell})-{_FIRST_EXCEL_DAY})" if term.cell.kind == "day" else f"N({cell})"
+    coded = _x_coded(days, codes, "TRUE", "FALSE")
+    return f"IF(ISTEXT({cell}),OR({_x_empty(term, cell)}),IF(ISBLANK({cell}),TRUE,{coded}))"
+
+
+def _x_read(term: Lookup | Line, cell: str) -> str:
+    """Return what a cell adds; #N/A where it holds a text that Excel may read otherwise."""
+    codes = _split(term.cell.missing)[1]
+    missing, empty = number(term.missing, "NA()"), _x_empty(term, cell)
     if term.cell.kind == "day":
         days = f"(INT({cell})-{_FIRST_EXCEL_DAY})"
         value = _x_coded(days, codes, missing, _x_part(term, cell, days))
@@ -571,7 +653,7 @@ def _x_term(term: Term, cell: str) -> str:
         truths = [number(term.of_number(one)) for one in (1.0, 0.0)]
     else:
         value, others = _x_numbers(term, cell, term.otherwise), _x_words(term, cell)
-        truths = [number(term.values.get(one, term.otherwise)) for one in (1.0, 0.0)]
+        truths = [number(term.values.get(one, term.otherwise), "NA()") for one in (1.0, 0.0)]
     truths = [
         missing if one in codes else text for one, text in zip((1.0, 0.0), truths, strict=True)
     ]
@@ -581,7 +663,7 @@ def _x_term(term: Term, cell: str) -> str:
     return f"IF(ISNUMBER({cell}),{value},IF(ISLOGICAL({cell}),{truth},{text}))"
 
 
-def _x_part(term: Term, cell: str, days: str) -> str:
+def _x_part(term: Lookup | Line, cell: str, days: str) -> str:
     parts = {"days": days, "weekday": f"(MOD({days}+3,7)+1)"}
     value = parts.get(term.part, f"{term.part.upper()}({cell})")
     if isinstance(term, Line):
@@ -590,19 +672,16 @@ def _x_part(term: Term, cell: str, days: str) -> str:
 
 
 def _x_line(line: Line, value: str) -> str:
-    value = f"({value}-{number(line.since)})" if line.since else value
-    value = _x_apply(line.transform, _x_clip(value, line.ends))
-    return f"{number(line.coefficient)}*{value}"
+    return _EXCEL.written(line.whole, lambda _: value)
 
 
-def _x_clip(value: str, ends: tuple[float, float] | None) -> str:
-    return value if ends is None else f"MIN(MAX({value},{number(ends[0])}),{number(ends[1])})"
-
-
-def _x_numbers(lookup: Lookup, value: str, otherwise: float) -> str:
+def _x_numbers(lookup: Lookup, value: str, otherwise: float | None) -> str:
     """Return what a number adds: sums, as Excel limits how deep IF may be."""
     if not lookup.numbers:
-        return number(otherwise)
+        return number(otherwise, "NA()")
+    if otherwise is None:
+        known = ",".join(f"{value}={number(one)}" for one in lookup.numbers)
+        return f"IF(OR({known}),{_x_numbers(lookup, value, 0.0)},NA())"
     extra = (
         f"({value}={number(one)})*{number(adds - otherwise)}"
         for one, adds in lookup.numbers.items()
@@ -626,7 +705,8 @@ def _x_words(lookup: Lookup, cell: str) -> str:
     ]
     tests = {f"EXACT({cell},{_x_text(word)})": adds for word, adds in words}
     extra = [f"{test}*{number(adds)}" for test, adds in tests.items() if adds]
-    unknown = f"IF(EXACT(TRIM({cell}),{cell}),{number(lookup.otherwise)},NA())"
+    shown = number(lookup.otherwise, "NA()")
+    unknown = f"IF(EXACT(TRIM({cell}),{cell}),{shown},NA())"
     other = "NA()" if lookup.number_read else unknown
     return f"IF(OR({','.join(tests)}),{'+'.join(extra) or '0'},{other})"
 
@@ -641,6 +721,8 @@ def _x_coded(value: str, codes: list[float], missing: str, found: str) -> str:
 _X_FUNCTIONS = {
     "log": "LN(%s)",
     "log1p": "LN(1+%s)",
+    "log2": "LOG(%s,2)",
+    "log10": "LOG10(%s)",
     "sqrt": "SQRT(%s)",
     "exp": "EXP(%s)",
     "expm1": "(EXP(%s)-1)",
@@ -649,8 +731,11 @@ _X_FUNCTIONS = {
 }
 
 
-def _x_apply(function: str, value: str) -> str:
-    return _X_FUNCTIONS.get(function, "%s") % value
+_EXCEL = Text(
+    _X_FUNCTIONS,
+    {"minimum": "MIN({},{})", "maximum": "MAX({},{})", **_COMPARED},
+    "IF({}<{},{},{})",
+)
 
 
 def _x_text(text: str) -> str:

@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from sqlglot import exp
 
 from dpscreen import DPFrankWolfe, PrivateLasso, PrivateLogisticLasso, load
-from dpscreen.models.formulas import comments_of, dialects, formula_of, notes_of
+from dpscreen.models.code import comments_of, dialects, formula_of, notes_of
 from dpscreen.models.raw import NoFormula
 from dpscreen.tables.columns.base import BLANKS, value_of
 
