@@ -3,7 +3,10 @@
 import ast
 import copy
 import pickle
+import re
 from pathlib import Path
+
+import pytest
 
 import dpscreen
 from dpscreen._core.messages import SchemaKey, catalogue, message
@@ -44,3 +47,85 @@ def test_every_code_of_the_catalogue_is_used_and_no_other():
     composed = {code for code in known if code.startswith(("must.", "instead.", "name."))}
     assert known - used <= composed
     assert all(f'"{code.partition(".")[2]}"' in sources for code in composed - used)
+
+
+# --- no sentence is searched ----------------------------------------------------------------------
+
+SEARCHES = {
+    *("startswith", "endswith", "removeprefix", "removesuffix", "replace", "find", "index"),
+    *("partition", "rpartition", "split", "search", "match", "fullmatch", "sub", "count"),
+}
+PHRASE = re.compile(r"[A-Za-z]{2,}[,:;.]? [A-Za-z]{2,}")
+MAY_SEARCH = {
+    "_core/pictures.py": "matplotlib's SVG is rewritten for pages",
+    "studio/server.py": "a page's own policy is cut out of its HTML",
+    "models/intake.py": "scikit-learn's errors have no fields",
+    "tables/toml.py": "errors of tomllib have no fields before Python 3.14",
+    "paper/claims.py": "a set of verdicts",
+    # To be given fields: texts that a ledger or a statement stores.
+    "models/page/outcomes.py": "the purpose of a release",
+    "privacy/budget.py": "the unit of a budget",
+    "privacy/ledger/single_file.py": "the first line of an imported ledger",
+    "privacy/statement.py": "public facts of a statement",
+}
+"""Files that may search text, by what it is and why."""
+
+
+def phrases_searched(text: str) -> list[int]:
+    """Return the lines that search or replace words of a sentence, or the text of an exception."""
+    tree = ast.parse(text)
+    named = {
+        target.id: node.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    caught = {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)}
+
+    def is_phrase(node: ast.expr) -> bool:
+        value = named.get(node.id) if isinstance(node, ast.Name) else getattr(node, "value", None)
+        return isinstance(value, str) and PHRASE.search(value) is not None
+
+    def is_caught(node: ast.AST) -> bool:
+        texts = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+        return any(
+            getattr(one.func, "id", "") == "str" and getattr(one.args[0], "id", "") in caught
+            for one in texts
+            if one.args
+        )
+
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            searched = is_phrase(node.left) or is_caught(node.comparators[0])
+            found += [node.lineno] * (searched and not isinstance(node.comparators[0], ast.Tuple))
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in SEARCHES:
+            inside = [node.func.value, *node.args]
+            if any(map(is_phrase, node.args)) or any(map(is_caught, inside)):
+                found.append(node.lineno)
+    return found
+
+
+def test_no_decision_is_made_by_searching_a_sentence():
+    found = {
+        f"{path.relative_to(SOURCE).as_posix()}:{line}"
+        for path in SOURCE.rglob("*.py")
+        for line in phrases_searched(path.read_text(encoding="utf-8"))
+    }
+    assert {one for one in found if one.partition(":")[0] not in MAY_SEARCH} == set()
+    assert {one.partition(":")[0] for one in found} >= set(MAY_SEARCH)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'too few rows' in told",
+        "END = ' nothing is spent.'\ntold.removesuffix(END)",
+        "told.replace('was fitted', 'will be')",
+        "try: f()\nexcept ValueError as error:\n    bad = 'x' in str(error)",
+        "try: f()\nexcept ValueError as error:\n    re.search('[0-9]+', str(error))",
+    ],
+)
+def test_the_check_finds_a_searched_sentence(text):
+    assert phrases_searched(text)
