@@ -362,7 +362,7 @@ def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
         (("-o", "a.json", "--ledger", "none.db"), 1, "none.db"),
         (("-o", "a.json", "--inference", "split", "--method", "dp-fw"), 2, "dp-fw"),
         (("-o", "a.json", "--inference", "split", "--model", "dp-fw"), 2, "inference"),
-        (("-o", "a.json", "--method", "private-logistic"), 2, "needs two outcomes"),
+        (("-o", "a.json", "--method", "private-logistic"), 2, "requires a binary outcome"),
         (("-o", "a.json", "--model", "ols", "--method", "dp-fw"), 2, "not two that differ"),
         (("-o", "a.json", "--model", "ols", "--inference", "split"), 2, "belongs to private-lasso"),
         (("-o", "a.json", "--author", "a" * 501), 2, "500 signs"),

@@ -215,7 +215,7 @@ def test_a_disclosed_number_of_rows_is_said_with_what_it_gives_away():
     assert statement.changing_epsilon == pytest.approx(2.1117, abs=1e-4)
     text = words(statement)
     assert "one row, with the disclosed number of rows held fixed, as are all other" in text
-    assert "whoever knows all the others can tell by counting whether a row is in the data" in text
+    assert "whoever knows all the others can infer by counting whether a row is in the data" in text
     assert "for changing one row, epsilon = 2.12, delta = 1e-06." in text  # rounded up
     again = PrivacyStatement.from_dict(json.loads(json.dumps(statement.to_dict())))
     assert again == statement

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 INK, GRID_LINES = "#24292f", "#d8dee4"
 COLOURS = ("#0067a5", "#c44e00", "#00795a", "#9b4f96", "#6b5b00", "#5c6670")
-"""Told apart with any of the common colour vision deficiencies; each at least 4:1 on white."""
+"""Distinguishable with any of the common colour vision deficiencies; each at least 4:1 on white."""
 STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "dpscreen", "path.simplify_threshold": 0.2}
 METADATA: dict[str, Any] = {"Date": None, "Creator": None}
 SHARED = "dpscreen._core"

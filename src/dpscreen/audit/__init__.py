@@ -1,7 +1,7 @@
 """Neighbouring data sets in, a certified lower bound on ε out.
 
-An audit cannot prove privacy, but it can refute a claim: if the released numbers tell two
-neighbouring data sets apart better than the claimed ε allows, at a stated confidence, the claim is
+An audit cannot prove privacy, but it can refute a claim: if the released numbers distinguish two
+neighbouring data sets better than the claimed ε allows, at a stated confidence, the claim is
 false. Proven methods must survive it; the published calibration does not.
 
 >>> from dpscreen.audit import audit

@@ -288,7 +288,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
     "logit": ("curvature of the loss",),
     "logistic-dense": ("Gram matrix", "score"),
     "logistic-split": ("curvature of the loss",),
-    "logistic": ("number of rows of the second class", "chances by outcome"),
+    "logistic": ("number of rows of the second class", "probabilities by outcome"),
     "logistic-counted": ("the deviance",),
     "dp-fw": ("Frank-Wolfe step",),
     "rnm-screen": ("screening",),

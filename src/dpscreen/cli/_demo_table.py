@@ -74,7 +74,7 @@ class TableFit:
             f"50 % sure that you are in the table becomes at most {sure} sure by seeing this; "
             f"whoever is 1 % sure, at most {hardly}. It is large as rows are few: what counts is "
             f"rows times ε, so with {float(f'{ROWS * self.statement.epsilon:.2g}'):.0f} rows ε = 1 "
-            "would tell as much."
+            "would be as precise."
         )
 
 

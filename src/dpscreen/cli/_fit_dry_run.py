@@ -15,7 +15,7 @@ from dpscreen.cli._fit_options import PreparedFit
 
 NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
-    "noisy count is paid for when the rows are read, and the true number is not disclosed."
+    "noisy count is charged when the rows are read, and the true number is not disclosed."
 )
 
 ROWS_DISCLOSED = "The published calibration needs the number of rows, and discloses it."

@@ -33,7 +33,7 @@ from dpscreen.cli import console
 )
 @console.JSON(help="Print findings as JSON.")
 def command(cases: tuple[str, ...], save: Path | None, as_json: bool, **given: Any) -> None:
-    """Certify lower bounds on epsilon by telling neighbouring data sets apart.
+    """Certify lower bounds on epsilon by distinguishing neighbouring data sets.
 
     Runs worst cases many times with and without one row. A bound above the claim refutes it, at the
     stated confidence. The published calibration is refuted; proven methods must not be. Exits with

@@ -32,11 +32,11 @@ LESSON = (
 @click.command()
 @click.option("--rows", type=console.ROWS, required=True, help="Number of rows.")
 @click.option("--features", type=console.COUNT, help="Number of features.")
-@console.schema_option("If its target has two levels, models of a yes or no are compared.")
+@console.schema_option("If its target has two levels, models of a binary outcome are compared.")
 @click.option(
     "--rate",
     type=console.SHARE,
-    help="The supposed share of rows with a yes: compare models of a yes or no.",
+    help="The supposed share of rows with a yes: compare models of a binary outcome.",
 )
 @console.EPSILONS(default=(0.5, 1.0, 2.0, 5.0), help="A budget to try; may be repeated.")
 @console.DELTA(help="Delta of all of them.")
@@ -46,13 +46,13 @@ LESSON = (
     type=click.Choice([name for names in NAMES.values() for name in names]),
     metavar="METHOD",
     multiple=True,
-    help=f"A method to try; may be repeated: {listed(NAMES['gaussian'])}; of a yes or no, "
+    help=f"A method to try; may be repeated: {listed(NAMES['gaussian'])}; of a binary outcome, "
     f"{listed(NAMES['binomial'])}.  [default: all]",
 )
 @click.option(
     "--effect",
     type=console.SHARE,
-    help="Standardised coefficient of the features that matter; of a yes or no, in log-odds.  "
+    help="Standardised coefficient of the features that matter; of a binary outcome, in log-odds.  "
     "[default: half of the variance; 0.5]",
 )
 @click.option("--n-effects", type=console.COUNT, help="How many features matter.")
@@ -77,8 +77,8 @@ def command(
     """Compare methods and budgets on simulated rows: no data is read, nothing is spent.
 
     Every method fits the same rows: some features matter, and explain half of the target's variance
-    together unless --effect says otherwise. "lasso", or "logistic" of a yes or no, is not private:
-    the standard to measure by.
+    together unless --effect says otherwise. "lasso", or "logistic" of a binary outcome, is not
+    private: the standard to measure by.
 
     \b
     Examples:

@@ -244,7 +244,7 @@ class TableOrAddress(click.ParamType):  # type: ignore[type-arg]
     name = "data"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Tell an address by how it begins."""
+        """Whether it is an address, by how it begins."""
         from dpscreen.tables.databases import is_address
 
         return value if is_address(str(value)) else FILE.convert(value, param, ctx)

@@ -56,7 +56,7 @@ def command(folder: Path | None, page: Path | None, as_json: bool, **given: Any)
 
     FOLDER holds tables, each with its schema beside it: wages.csv with wages.toml or wages.json.
     Ours and those of other authors get the same rows, declared bounds, number of rows and budget;
-    R² is shown for targets of numbers, AUC for yes or no, on rows that were held out.
+    R² is shown for targets of numbers, AUC for binary outcomes, on rows that were held out.
 
     \b
     Examples:

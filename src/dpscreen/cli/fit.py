@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="lasso finds the few features that matter; free-screen does so by a path that is screened "
     "halfway; ols is a regression table of all of them; "
-    "logistic is for yes or no, and the default where the target is true or false; logit is a "
+    "logistic is for binary outcomes, and the default where the target is binary; logit is a "
     "table of all odds ratios; rnm-screen, adp-screen and dp-fw are those of the paper.",
 )
 @click.option(
@@ -72,11 +72,11 @@ if TYPE_CHECKING:
 @click.option(
     "--rows-public",
     type=console.ROWS,
-    help="A public number of rows, about right. Without it a noisy count is paid for.",
+    help="A public number of rows, about right. Without it a noisy count is charged to the budget.",
 )
 @paper_options
 @click.option("--ledger", type=PATH, help="Book the cost here first.")
-@click.option("--purpose", help="What this is for: told to the ledger, and on the page.")
+@click.option("--purpose", help="What this is for: recorded in the ledger and on the page.")
 @click.option("--author", help="Who made it, for the model file and the page.")
 @click.option("--date", help="When, for the model file and the page; or today.")
 @click.option("--dry-run", is_flag=True, help="Check everything and show the plan: spends nothing.")
@@ -223,7 +223,7 @@ def _save(ready: PreparedFit) -> None:
     except ModelFileProblem as problem:
         click.echo(encoded(_described(ready)).decode())
         raise click.ClickException(
-            f"{console.sentence(problem)} So that what was paid for is not lost, the model was "
+            f"{console.sentence(problem)} So that what was released is not lost, the model was "
             "printed instead: save that as a file."
         ) from None
     spent = f"The budget of the fit is spent, and the model is in {options.output}."

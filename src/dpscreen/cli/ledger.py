@@ -23,7 +23,8 @@ LEDGER = click.argument("ledger", type=console.PATH)
 def command() -> None:
     """Keep one budget for a data set, shared by all who release from it.
 
-    A cost is booked on disk before the noise it pays for exists, and what does not fit is refused.
+    A cost is booked on disk before the noise it is charged for exists, and what does
+    not fit is refused.
 
     \b
     Examples:
@@ -37,7 +38,7 @@ def command() -> None:
 @LEDGER
 @click.option("--dataset", required=True, help="The name of the data set.")
 @click.option(
-    "--epsilon", type=console.NUMBER, required=True, help="All that may ever be spent on it."
+    "--epsilon", type=console.NUMBER, required=True, help="The budget for all releases together."
 )
 @click.option(
     "--delta", type=console.NUMBER, required=True, help="Choose it far below 1 over the rows."
@@ -48,7 +49,7 @@ def command() -> None:
     "declared",
     metavar="NAME=TEXT",
     multiple=True,
-    help="What tells the data set from others; may be repeated. Never computed from its rows.",
+    help="What identifies the data set; may be repeated. Never computed from its rows.",
 )
 @AS_JSON
 def create(ledger: Path, declared: tuple[str, ...], as_json: bool, **given: Any) -> None:

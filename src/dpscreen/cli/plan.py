@@ -20,7 +20,7 @@ Numbers = tuple[Any, int, Any, float]
 @click.command()
 @click.option("--rows", type=console.ROWS, help="Number of rows.")
 @click.option("--features", type=console.COUNT, help="Number of features.")
-@console.schema_option("Its levels count as such, and a target of two levels as a yes or no.")
+@console.schema_option("Its levels count as such, and a target of two levels as a binary outcome.")
 @click.option("--epsilon", type=console.EPSILON, help="Budget: epsilon.")
 @console.DELTA(help="Budget: delta.")
 @click.option(
@@ -45,13 +45,13 @@ Numbers = tuple[Any, int, Any, float]
     "--model",
     type=click.Choice(["lasso", "ols", "logistic", "logit"]),
     help="lasso, the default: which features are found. ols: how wide a regression table's "
-    "intervals are. logistic: which features of a yes or no are found. logit: how wide intervals "
-    "of its odds are.",
+    "intervals are. logistic: which features of a binary outcome are found. logit: how wide "
+    "intervals of its odds ratios are.",
 )
 @click.option(
     "--rate",
     type=console.SHARE,
-    help="Of a yes or no: the supposed share of rows with a yes.  [default: 0.5]",
+    help="Of a binary outcome: the supposed share of the second class.  [default: 0.5]",
 )
 @console.SEED
 @console.plot_option("Draw power and R², or AUC, into this file")

@@ -44,7 +44,7 @@ def command(
 ) -> None:
     """Predict the target for every row of a table: one column, beside those named by --id.
 
-    For a target of two outcomes it is the chance of the second, as the summary names them.
+    For a target of two outcomes it is the probability of the second, as the summary names them.
 
     DATA is a CSV, gzip CSV, Parquet or Excel file with the columns of the schema that the model
     keeps, or a table of a database (--table, --query); the target need not be there. Rows of a file

@@ -23,7 +23,7 @@ from dpscreen.tables.proposals import propose
 WHY = """\
 Only the column names were read. Fill in types, bounds and levels from what you
 know about the subject (an age lies between 0 and 120), never by looking at the
-data: a minimum taken from the rows tells one person's value, and no privacy
+data: a minimum taken from the rows is one person's value, and no privacy
 budget covers it. Then run:
 """
 
@@ -54,7 +54,7 @@ def command() -> None:
 @click.argument("data", type=PATH)
 @console.OUTPUT(type=PATH, help="Where to write it.  [default: stdout]")
 @click.option("--target", help="The column to be predicted.")
-@click.option("--unit", help="The column that tells whose row it is, such as a person's number.")
+@click.option("--unit", help="The column that identifies the person, such as a patient number.")
 @how_written
 @console.FORCE(help="Replace a file that is there.")
 def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
@@ -98,7 +98,7 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
     type=PATH, default=Path("schema.toml"), help="The schema; taken up again if it is there."
 )
 @click.option("--target", help="The column to be predicted.")
-@click.option("--unit", help="The column that tells whose row it is.")
+@click.option("--unit", help="The column that identifies the person.")
 @click.option("--quick", is_flag=True, help="Ask only where a name leaves a doubt.")
 @click.option("--again", is_flag=True, help="Ask everything again, with what was answered.")
 @how_written
@@ -145,7 +145,7 @@ def ask(
 @click.option("--data", type=PATH, help="Compare the column names of this table too.")
 @console.JSON(help="Print JSON.")
 def check(path: Path, data: Path | None, as_json: bool) -> None:
-    """Tell every problem of a schema, and how to mend it. Exit code 1 if there is one.
+    """List every problem of a schema, and how to fix it. Exit code 1 if there is one.
 
     With --data, the names in the table's first line are compared; no row is looked at.
 
@@ -201,7 +201,7 @@ def _show_problems(found: schema.TableSchema | None, problems: Sequence[str]) ->
 WELCOME = (
     "Only the names of the columns are read. Answer from what you know about the\n"
     "subject, not from the rows: a minimum in the data is one person's value, and no\n"
-    "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
+    "privacy budget covers it. Enter accepts the value in brackets; ? shows help."
 )
 QUIT = ("quit", "q", "exit")
 
@@ -253,11 +253,8 @@ def _ask(interview: asking.Interview, data: Path, output: Path) -> None:
 def _keep(interview: asking.Interview, data: Path, output: Path) -> None:
     """Write the schema as it stands, whole or not at all."""
     with console.write_failures(output):
-        if output.exists():
-            text = toml.edited_toml(output.read_text("utf-8-sig"), interview.document)
-        else:
-            text = toml.toml_text(interview.document, table=data.name)
-        write_text(output, text)
+        before = output.read_text("utf-8-sig") if output.exists() else ""
+        write_text(output, toml.edited_toml(before, interview.document, table=data.name))
 
 
 def _show_rest(document: toml.Document, data: Path, output: Path) -> None:

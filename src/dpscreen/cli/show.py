@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "--tier",
     type=console.WholeWithin(1, 3),
     default=3,
-    help="How much an entry for the registry tells.",
+    help="Level of detail of an entry for the registry.",
 )
 @console.FORCE(
     help="Replace a file that exists; write a formula or ONNX that is NOT PRIVATE, marked so."

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dpscreen.studio.session import Session
 
 MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
-ONE_COLUMN = "The table has one column, or its columns are not told apart by , ; | or a tab."
-OTHERS = "Give another --folder, or mend or remove the schema.json that is in this one."
+ONE_COLUMN = "The table has one column, or its columns are not separated by , ; | or a tab."
+OTHERS = "Give another --folder, or fix or remove the schema.json that is in this one."
 
 
 @click.command()

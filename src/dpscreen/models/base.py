@@ -73,7 +73,7 @@ Settings = TypeVar("Settings")
 
 
 class BoundsWarning(UserWarning):
-    """Released numbers say that declared bounds cut most rows off. Costs nothing to tell."""
+    """Released numbers say that declared bounds cut most rows off. Reporting it costs nothing."""
 
 
 class Charges:
@@ -124,7 +124,7 @@ class Promise:
 
     @property
     def limit(self) -> ZCDP:
-        """Return what may be spent on one unit."""
+        """Return the budget of one unit."""
         return ZCDP.within(self.budget)
 
 
@@ -271,7 +271,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def check_parameters(self) -> None:
         """Raise what `fit` would raise because of its parameters, without any rows.
 
-        Bounds are left out: how many there must be, only the rows tell.
+        Bounds are left out: how many there must be depends on the rows.
         """
         self._budget()
         declared_levels(self.categories)

@@ -71,7 +71,7 @@ def _features(release: Release, summary: Summary) -> Iterator[tuple[str, ...]]:
 
 
 def _bounds(low: float, high: float) -> str:
-    """Return two ends with digits enough to tell how far they are apart, as those of days."""
+    """Return two ends with digits enough to show how far they are apart, as those of days."""
     apart = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
     digits = 4 + math.floor(math.log10(max(apart, 1.0)))
     return f"{number(low, digits=digits)} to {number(high, digits=digits)}"

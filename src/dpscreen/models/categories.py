@@ -33,7 +33,7 @@ DATES = (
 )
 MISSING_CELLS = (
     "A cell that is missing or cannot be read counts as the fill that the schema declares; without "
-    "one, a number and a yes or no count as their released centre, and a category as its first "
+    "one, a number and a boolean count as their released centre, and a category as its first "
     "level."
 )
 LEFT_OUT = "Rows without a target are left out."
@@ -373,7 +373,7 @@ def about_columns(features: Collection[str], schema: Any) -> Iterator[str]:
 def about_missing(schema: Any, levels: Levels, *, fills_target: bool) -> Iterator[str]:
     """Say what a cell counts as where it is missing; by the declarations alone, of no cell.
 
-    `fills_target` tells whether a missing target may count as the middle of its bounds.
+    `fills_target` says whether a missing target may count as the middle of its bounds.
     """
     if isinstance(schema, Mapping):
         block = declared_block(schema)

@@ -27,9 +27,9 @@ NONE = "–"
 class ComparedFeature:
     """One feature: the step that all effects are for, and effect and interval of each model.
 
-    An effect is None where a model was not offered the feature or can tell nothing of it, and 0
+    An effect is None where a model was not offered the feature or has no estimate of it, and 0
     where it did not choose it; where there is an interval, it is the estimate that this is of.
-    `zero_one` tells that the step is from 0 to 1.
+    `zero_one` says that the step is from 0 to 1.
     """
 
     feature: str

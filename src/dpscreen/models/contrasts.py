@@ -182,7 +182,7 @@ class ContrastResults(PrintedTable):
         return np.column_stack((self.effect - half, self.effect + half))
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return all of it; of odds or per cent also the effects on that scale."""
+        """Return all of it; of ratios or per cent also the effects on that scale."""
         import pandas as pd
 
         ends = self.conf_int(alpha)
@@ -264,7 +264,7 @@ class PredictionResults:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The row at which variables are moved: declared middles, reference levels, and 0 of yes or no.
+    """The row at which variables are moved: declared middles, reference levels, and 0 of booleans.
 
     `bounds` has the declared bounds of numbers, `levels` the levels of categories.
     """

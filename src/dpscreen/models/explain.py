@@ -68,7 +68,7 @@ def _span(release: Release) -> str:
 
 
 def chance_of_failure(epsilon: float, rho: float) -> float:
-    """Return a bound on the chance of a release whose privacy loss is above ε (Lemma 19)."""
+    """Return a bound on the probability of a release whose privacy loss is above ε (Lemma 19)."""
     if not epsilon > rho > 0:
         return 1.0
     deviations = (epsilon - rho) / (2 * math.sqrt(rho))
@@ -109,7 +109,9 @@ def _used(release: Release, n_used: int) -> Iterator[str]:
         return
     told = "; ".join(_effect(release, j) for j in largest)
     clear = "" if release.standing_out is None else " that are detected above the noise"
-    several = f"effects{clear if release.table is None else ' that intervals tell from none'} are"
+    several = (
+        f"effects{clear if release.table is None else ' whose intervals exclude no effect'} are"
+    )
     yield f"The largest {'effect is' if len(largest) == 1 else several}: {told}."
     if release.why_no_intervals is not None:
         yield "How exact these numbers are is not known, because the model has no intervals."
@@ -205,7 +207,7 @@ def _several(statement: PrivacyStatement) -> str:
     if statement.of_rows:
         return "people with more than one row, as the promise is for a row"
     if statement.surplus_left_out:
-        return "people with more than one value in the column that tells units apart"
+        return "people with more than one value in the column that identifies units"
     return (
         f"units with more than {statement.rows_per_unit} rows, which the fit does not look for, "
         "as it does not know whose row is whose"

@@ -381,7 +381,7 @@ def contradictions(release: Release) -> Iterator[str]:
     if not release.family.fits(release.classes):
         yield "the two classes must differ."
     if not {*(release.standing_out or ())} <= {*release.selected}:
-        yield "a feature stands out that has no coefficient."
+        yield "a feature is above the noise that has no coefficient."
     if release.path is not None:
         yield from _of_path(release, release.path)
     if release.inference is not None:

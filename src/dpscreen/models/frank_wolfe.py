@@ -416,7 +416,7 @@ class FrankWolfeLasso(LinearModel):
     screening : {None, "published", "safe"}, default=None
         Screening after every step; what is screened is left out for good. "published" is Eq. 1 of
         the paper as printed, which for radius > 1 can screen features that the optimum needs
-        (erratum E3). "safe" is the rule with the radius put right: it never does.
+        (erratum E3). "safe" is the rule with the corrected radius: it never does.
     fit_intercept : bool, default=True
         Whether to fit an intercept, outside the ball, by centring.
 

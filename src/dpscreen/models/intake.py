@@ -61,7 +61,7 @@ TWO_LABELS = (
 
 
 def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) -> Unit:
-    """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
+    """Return the unit that a fit is for: what the rows say, or else the user's, or a row.
 
     Rows that are not read yet are those of the schema, if there is one.
 
@@ -78,7 +78,7 @@ def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) ->
         return ROW if told is None else Unit(told)
     if told not in (None, carried.rows_per_unit):
         raise ValueError(
-            f"rows_per_unit={told} is told, but these rows are for {carried}, as their schema "
+            f"rows_per_unit={told} is given, but these rows are for {carried}, as their schema "
             "says. Leave rows_per_unit out, or change the schema."
         )
     return carried
@@ -283,7 +283,7 @@ def _is_mapped(X: Any, y: Any) -> bool:
 
 
 def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | None) -> RowSource:
-    """Tell the estimator what columns there are, as scikit-learn's own check would."""
+    """Set on the estimator what columns there are, as scikit-learn's own check would."""
     estimator.n_features_in_ = rows.n_features
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
@@ -299,8 +299,8 @@ _RESHAPE = (
 )
 _FILL = (
     "Fill it by a rule that does not look at the data, such as a value that you choose beforehand. "
-    "Which column it is in is not told here, as that would tell more of the rows; in a data frame, "
-    "X.isna().any() tells you."
+    "Which column it is in is not reported here, as that would reveal more of the rows; in a data "
+    "frame, X.isna().any() shows it."
 )
 _LEAVE_OUT = "A row may be left out for its own target, or filled by a rule chosen beforehand."
 _HARMLESS = {

@@ -1,4 +1,4 @@
-"""What a fitted linear model can do: predict, tell what it has released, be saved and loaded."""
+"""What a fitted linear model can do: predict, report what it has released, be saved and loaded."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class PrivateLinearModel(LinearModel):
         interval : float, default=None
             The share of new targets that an interval should hold, 0.9 for example. It is made from
             the released sizes of residuals (`quality_`), the same width for every row; those are
-            in-sample unless the fit was split. Refused where noise leaves nothing to tell of them.
+            in-sample unless the fit was split. Refused where they are not identifiable.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class PrivateLinearModel(LinearModel):
         Parameters
         ----------
         tier : {1, 2, 3}, default=3
-            How much to tell: the product, its promise, or how the promise is kept.
+            Level of detail: the product, its promise, or how the promise is kept.
 
         Returns
         -------
@@ -454,7 +454,7 @@ class LoadedTable(TableModel, LoadedModel):
 
 
 class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
-    """A table of log-odds from a file that `save` wrote; it tells all that `PrivateLogit` does."""
+    """A table of log-odds from a file that `save` wrote; it has all results of `PrivateLogit`."""
 
 
 LOADED = {

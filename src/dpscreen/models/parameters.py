@@ -36,7 +36,7 @@ LEAST, MOST = 1e-60, 1e60
 MOST_ROWS = 10**9
 """More than exact sums hold; with far more, rules would ask for noise or steps that overflow."""
 MOST_ROWS_PER_UNIT = 2**20
-"""With more, noise would drown anything that float64 can tell apart."""
+"""With more, the noise would exceed the range that float64 can resolve."""
 
 
 def size(name: str, value: Any) -> float:
@@ -77,7 +77,7 @@ declared_rows = partial(whole, most=MOST_ROWS)
 
 
 def rows_per_unit(value: Any) -> int:
-    """Return k, the most rows that one unit has; 1 if nothing is told."""
+    """Return k, the most rows that one unit has; 1 by default."""
     return 1 if value is None else whole("rows_per_unit", value, MOST_ROWS_PER_UNIT)
 
 
@@ -130,7 +130,7 @@ def declared_bounds(
 ) -> tuple[Array, Array]:
     """Return (d × 2 feature bounds, the target's two bounds), each an increasing, finite pair.
 
-    `zero_one` tells of each feature whether its kind says (0, 1), so that nobody need declare it.
+    `zero_one` says of each feature whether its kind says (0, 1), so that nobody need declare it.
     """
     feature = _feature_pairs(feature_bounds, names, zero_one)
     target = _pairs("target_bounds", target_bounds)

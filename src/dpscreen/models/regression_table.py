@@ -149,7 +149,7 @@ class TableReadings:
         level = level if alpha is None else 1 - alpha
         if level < LEAST_LEVEL:
             raise ValueError(
-                f"an interval that holds its coefficient {level:.0%} of the time is hardly meant: "
+                f"an interval that covers its coefficient {level:.0%} of the time is hardly meant: "
                 "level is 0.95 where other software says alpha=0.05."
             )
         table, middle = self._table, self.params.to_numpy()
@@ -270,7 +270,9 @@ class TableReadings:
         """Return coefficients per standard deviation of feature and target, as released."""
         table = self._table
         ratio = table.scales / table.target_scale
-        return table.series(table.coefficients[: table.n_features] * ratio, "per deviation")
+        return table.series(
+            table.coefficients[: table.n_features] * ratio, "per standard deviation"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,7 +402,7 @@ NOT_KEPT = (
 
 
 class TableModel(TableReadings):
-    """What a model with a regression table tells of it, fitted or from a file."""
+    """Results of a model with a regression table, fitted or from a file."""
 
     family: ClassVar[Family]
     table_: RegressionTable
@@ -417,7 +419,7 @@ class TableModel(TableReadings):
         quality = getattr(self, "quality_", None)
         if quality is None:
             check_is_fitted(self)
-            raise AttributeError("rsquared was not paid for: fit with quality=True.")
+            raise AttributeError("rsquared was not released: fit with quality=True.")
         return float(quality.r2)
 
     @property
@@ -479,7 +481,7 @@ class TableModel(TableReadings):
         Returns
         -------
         ContrastResults
-            The change of the linear predictor; of odds, rates and per cent also on that scale.
+            The change of the linear predictor; of ratios and per cent also on that scale.
         """
         table, model = self._table, cast(Any, self)
         moved = Baseline.of(model).rows(variable, (start, stop), at or {})
@@ -528,7 +530,7 @@ class OddsTableModel(TableModel):
         Parameters
         ----------
         level : float, default=0.95
-            How often such an interval holds its odds ratio; one at a time.
+            Coverage: how often such an interval covers its odds ratio; one at a time.
 
         Returns
         -------
@@ -642,7 +644,7 @@ class RegressionSummary(PrintedTable):
         return with_marks([head, *body], [self.marks.get(place, "") for place, _ in rows])
 
     def _effect(self, place: int, row: Any) -> list[str]:
-        """Return step and effect, as text, of odds with their interval; of the constant none."""
+        """Return step and effect, as text, of ratios with their interval; of the constant none."""
         told = [cell(value, digits=4) for value in row.iloc[7:]]
         if place >= len(self.steps):
             return [""] * (1 + len(told))

@@ -73,7 +73,7 @@ SOME_HAVE = (
 class Release:
     """A fitted model: released and public values only.
 
-    `named` tells whether the columns had names; else they are x0, x1, … `clips_features` tells
+    `named` says whether the columns had names; else they are x0, x1, … `clips_features` says
     whether predictions clip features to their bounds. `categories` has the levels of those columns
     of which features such as ward=B were made, the reference first. `schema` describes the data
     set; only the target's name is read off it. `classes` are declared where the family has classes.
@@ -163,7 +163,7 @@ class Release:
 
     @property
     def zero_one(self) -> Mask:
-        """Return which features are 0 or 1, by their bounds; shares too, unless a schema tells."""
+        """Return which features are 0 or 1 by bounds or schema; shares too without one."""
         numbers = declared_numbers(self.schema)
         return self._within_zero_one & ~np.isin(self.names, list(numbers))
 
@@ -243,7 +243,7 @@ class Release:
 
     @property
     def chosen(self) -> list[int]:
-        """Return those of them that stand out of the noise; of a table, by their intervals."""
+        """Return those of them that are above the noise; of a table, by their intervals."""
         if self.table is not None:
             clear = {j for j, one in self.intervals.items() if one.low * one.high > 0}
         elif self.standing_out is None:
@@ -254,7 +254,7 @@ class Release:
 
     @property
     def headline(self) -> tuple[str, str]:
-        """Return the one number that tells how good the model is, and its name; "" if none does."""
+        """Return the one measure of how good the model is, and its name; "" if none does."""
         found = self.first_measure
         if found is None or found.reason is not None:
             return "", ""

@@ -231,7 +231,7 @@ def _check(cell: PublishedCell, index: RowIndex) -> CellCheck:
     )
 
 
-CHANCE = "Chance: five times as many trials come near enough to the printed mean of twenty."
+CHANCE = "Sampling error: five times as many trials come near enough to the printed mean of twenty."
 UNEXPLAINED = "No reason is known."
 
 
@@ -247,7 +247,7 @@ def _reason(cell: PublishedCell, more: Estimate | None) -> str:
 def _detail(
     cell: PublishedCell, values: list[float], more: Estimate | None, index: RowIndex
 ) -> str:
-    """Say how far off a cell is; `more` is the mean of the trials that were run to see chance."""
+    """Say how far off a cell is; `more` is the mean of the additional trials."""
     if len(values) == 1:
         text = f"No noise: {values[0]:.3f} here, {cell.value:.3f} printed."
         suite = SUITE_OF_TABLE[cell.table]

@@ -190,7 +190,7 @@ def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
 def expected_nonzeros(n_features: int, n_iter: int) -> float:
     """E[nonzeros] after `n_iter` rounds of "make one nonzero, then zero one", from a zero start.
 
-    Both coordinates are uniform. A coordinate's chance p of being nonzero follows
+    Both coordinates are uniform. A coordinate's probability p of being nonzero follows
     p ← q·(q·p + 1/d) with q = 1 - 1/d, so that E = d·(d-1)/(2d-1)·(1 - q^{2T}).
     """
     if n_features == 1:

@@ -88,7 +88,7 @@ def ablation_suite() -> tuple[Regression, ...]:
 
 
 def long_suite() -> tuple[Regression, ...]:
-    """Five studies in a row of what bold type compares: what is chance among twenty trials?"""
+    """Five studies in a row of what bold type compares: what is random among twenty trials?"""
     suites = (*real_suite(), *ablation_suite())
     return tuple(
         replace(one, suite=LONG[one.suite], methods=_methods(AGAIN), series=(), blocks=BLOCKS)

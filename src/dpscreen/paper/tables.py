@@ -228,8 +228,9 @@ def _remarks(number: int, cells: Sequence[CellCheck]) -> Iterator[str]:
     if SUITE_OF_TABLE[number] == "ablation":
         yield OTHER_SUPPORT
     if number in BOLD:
-        yield f"Bold: significantly better than {BOLD[number]} by a sign test (two-sided, .05)." + (
-            _agreement_with_bold(cells)
+        yield (
+            f"Bold: significantly better than {BOLD[number]} by a sign test (two-sided, 0.05)."
+            + (_agreement_with_bold(cells))
         )
 
 

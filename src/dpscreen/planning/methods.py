@@ -200,7 +200,7 @@ def _check(method: str, order: FitRequest) -> None:
             raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
     if not getattr(METHODS[method], "family", GAUSSIAN).fits(order.classes):
         raise ValueError(
-            "the target is a number, and a model of chances needs two outcomes: declare the "
+            "the target is a number, and a logistic model requires a binary outcome: declare the "
             "column as boolean, or with two levels."
         )
     if "rows_per_unit" not in known and order.rows_per_unit != 1:

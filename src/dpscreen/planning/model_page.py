@@ -1,6 +1,6 @@
 """What a page shows of a model beside what it released: what could be expected, simulated.
 
-Simulated from public numbers alone; of a yes or no, from the share of yes that the model has
+Simulated from public numbers alone; of a binary outcome, from the share of yes that the model has
 released, too.
 """
 

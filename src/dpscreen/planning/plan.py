@@ -80,7 +80,7 @@ class Recommended:
         small = f"below {self.smallest_coefficient:.2g} deviations"
         return (
             f"Left to itself, PrivateLasso takes {self.steps}, clips residuals at "
-            f"{self.clip:.2g} times their deviation, and drops coefficients "
+            f"{self.clip:.2g} times their standard deviation, and drops coefficients "
             f"{small if self.smallest_coefficient else 'that are as good as noise'}."
         )
 

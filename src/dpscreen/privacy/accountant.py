@@ -84,7 +84,7 @@ class Accountant:
 def release_histograms(
     accountant: Accountant, counts: Integers, *, cost: ZCDP, purpose: str
 ) -> tuple[Array, float]:
-    """Release a histogram of every column, a row each, and their noise's deviation.
+    """Release a histogram of every column, a row each, and their noise's standard deviation.
 
     Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
     (docs/theory/marginals.md, Lemma 22).
@@ -102,7 +102,7 @@ def release_counts(
     """Release whole numbers that one row moves by at most `change` in L2, and their noise's size.
 
     The change is rounded up (docs/theory/marginals.md, Lemma 22). The lattice is finer than counts:
-    a large budget pays for less noise than one row.
+    a large budget allows less noise than one row.
     """
     fine = 2**10
     most = math.nextafter(change, math.inf)

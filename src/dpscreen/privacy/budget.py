@@ -253,7 +253,7 @@ def _column(kind: str) -> str | None:
 
 
 def posterior(prior: float, epsilon: float) -> float:
-    """Return how sure one can become: odds grow by at most e^ε.
+    """Return how sure one can become: the odds grow by at most e^ε.
 
     (docs/theory/mechanisms.md, Lemma 19)
     """

@@ -53,7 +53,7 @@ PREPROCESSING = (
     "itself; whatever was done to the rows before the fit is not covered"
 )
 TUNING = (
-    "the fit's own choices are functions of public and released numbers, paid for inside the "
+    "the fit's own choices are functions of public and released numbers, charged to the "
     "budget; comparing several fits, or setting parameters by looking at the data, is not covered"
 )
 TRUST = (
@@ -203,7 +203,7 @@ class PrivacyStatement:
             return ""
         what = "a row is in the data" if self.of_rows else "a unit is there, and with how many rows"
         disclosed = (
-            "The number of rows is disclosed: whoever knows all the others can tell by counting "
+            "The number of rows is disclosed: whoever knows all the others can infer by counting "
             f"whether {what}."
         )
         return disclosed if self.rho is None else f"{disclosed} {self._changing()}"

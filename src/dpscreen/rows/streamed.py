@@ -179,7 +179,7 @@ class StreamedRows(RowSource):
         self._expected = self._passes + passes
 
     def close(self) -> None:
-        """Tell whoever watches that it is over."""
+        """Notify observers that it is over."""
         getattr(self._watch, "close", lambda: None)()
 
     def target_total(self, count: Count, *args: Any) -> Integers:

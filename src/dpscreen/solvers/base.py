@@ -108,7 +108,7 @@ class Spending:
     def release_sum(
         self, total: int, *, most: int, bound: float, cost: ZCDP, purpose: str
     ) -> tuple[float, float]:
-        """Release a sum of whole numbers, each at most `most` in size, and its noise's deviation.
+        """Release a sum of integers of at most `most` in size, and its noise's standard deviation.
 
         Both are returned in units in which `most` is `bound`. The sum is first floored to whole
         numbers of most/2^10, which one row still moves by at most 2^10 (docs/theory/mechanisms.md,

@@ -418,13 +418,13 @@ BINOMIAL = Family(
         multiplied="the odds",
         predictor="log-odds",
         bounds="to feature_bounds_",
-        sampling="as far as chances are those of that model",
+        sampling="as far as probabilities are those of that model",
         clipped=(),
         measure="AUC",
         predicted="probability that {target} is {second}",
         constant=lambda mean: f"a probability of {whole_percent(mean)}",
         simulated_effect="what one standard deviation of a feature adds to the log-odds",
-        effect_axis="log-odds for one deviation",
+        effect_axis="log-odds for one standard deviation",
     ),
     simulation=_BINARY,
     selection="private-logistic",
@@ -434,13 +434,13 @@ BINOMIAL = Family(
     target_parameter="classes",
     range_words="is {classes[1]} or {classes[0]}",
     predicted_words="how likely {target} is {second},",
-    default_words="The target {target!r} has two outcomes, so their chances are modelled "
+    default_words="The target {target!r} has two outcomes, so their probabilities are modelled "
     "(--model logistic).",
     predicts="predict_proba",
     prediction_column="chance",
     supposed_rate=0.5,
     supposed_words=" That is if half are a yes: where one of the two is rare, less is found, as "
-    "dpscreen plan --rate tells.",
+    "dpscreen plan --rate shows.",
     quality_type=OutcomeQuality,
 )
 """Binary outcomes: the linear predictor is the log-odds of the second class."""

@@ -106,7 +106,7 @@ class Posterior:
         """Return estimates without a prior, in standard errors of sampling and all noise.
 
         Noise of the matrix is the same in all scores: it counts by how far they were released from
-        the estimates, on average. Along axes whose eigenvalues were lifted, nothing is known.
+        the estimates, on average. Along axes whose eigenvalues were floored, nothing is known.
         """
         at = self._vectors.T @ (self._weights @ np.array([one.at for one in self._scores]))
         estimate, variances = self._likelihood.along_axes

@@ -312,7 +312,7 @@ class SquareSums:
     def tails(self) -> tuple[tuple[NoisySum, NoisySum], ...]:
         """Return what rows beyond the clips add to Σr² and, part of that, to Σu², at most.
 
-        Any rows; or those far out in the target, and beside them rows within its clip, if
+        Any rows; or those with large residuals, and beside them rows within its clip, if
         r² ≤ u² + f² on the whole (docs/theory/quality.md, Lemma 24).
         """
         most = math.hypot(self.target_clip, min(self.leverage, self.fitted))
@@ -437,7 +437,7 @@ def _release_table(releases: QualityReleases, counts: Integers, places: Array) -
     starts = np.rint(inside * PER_UNIT).astype(np.int64)
     below = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
     cells = np.diff(below[:, np.concatenate(([0], starts, [N_LEVELS]))], axis=1)
-    return releases.histogram(cells.ravel(), places, TABLE_PART, "chances by outcome")
+    return releases.histogram(cells.ravel(), places, TABLE_PART, "probabilities by outcome")
 
 
 def _auc(no: Array, yes: Array, noise: float) -> Measure:

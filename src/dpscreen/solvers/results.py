@@ -279,7 +279,7 @@ def differences(
     """Yield in which ways the non-private estimate, on the same rows, may differ."""
     if shortened >= 1:
         yield (
-            f"About {shortened:.0f} rows lie far out and count for less; where the truth "
+            f"About {shortened:.0f} rows have high leverage and are down-weighted; where the truth "
             f"is no line, plain {estimator}, which follows them, may differ."
         )
     if (clip_bias > NOTED_BIAS * errors).any():

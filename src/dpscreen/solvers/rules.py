@@ -4,7 +4,7 @@ No function here sees a row. The origin of each constant is in docs/constants.md
 public numbers carry the rules:
 
     M = n√(2ρ)/ln(2d)    how much signal a selection can carry: n against its noise (`signal`)
-    Q = n√(ρ/d)          how far a count of all rows stands out, in a vector of d counts (`counts`)
+    Q = n√(ρ/d)          signal-to-noise ratio of a row count, in a vector of d counts (`counts`)
     100/(n²ρ)            the share of ρ that finds a quantile of n numbers (`need`)
 """
 
@@ -211,7 +211,7 @@ def path_steps(regime: Regime, max_features: int | None) -> int:
 
 
 def first_step(regime: Regime, *, deviation: float, spread: float, n_iter: int) -> float:
-    """Return η₀, in units of the target: the steps add up to about 0.4√T or 0.5√T deviations."""
+    """Return η₀, in units of the target: the steps add up to 0.4√T to 0.5√T standard deviations."""
     length = min(regime.signal / 25, clamp(math.sqrt(regime.signal / 250), 0.8, 1.0))
     return length * deviation / (spread * math.sqrt(n_iter))
 
@@ -224,8 +224,8 @@ def clip_factor(regime: Regime) -> float:
 def cell_clip(regime: Regime, *, spread: float) -> float:
     """Return where cells are clipped when a feature is chosen, on the lattice.
 
-    Noise is as large as the largest cell. A cell of one root mean square tells nearly as much as
-    one of three, at a third of the noise; with more signal there is less to gain.
+    Noise is as large as the largest cell. A cell of one root mean square is nearly as informative
+    as one of three, at a third of the noise; with more signal there is less to gain.
     """
     return (1 + regime.signal / 400) * spread
 
@@ -259,7 +259,7 @@ def most_refitted(regime: Regime) -> int:
 
 
 def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, float]:
-    """Return where residuals are clipped, in deviations, and rows, in √q scales, for q columns.
+    """Return the clips of residuals, in standard deviations, and of rows of q columns, in √q.
 
     Their product is what makes noise in the last step, which costs `rho`.
     """
@@ -276,4 +276,4 @@ QUALITY_SHARE = 0.03
 # --- peers ----------------------------------------------------------------------------------------
 
 LARGEST_WEIGHT = 100.0
-"""Where weights of peers are cut off, in deviations of the target. Conventional."""
+"""Where weights of peers are cut off, in standard deviations of the target. Conventional."""

@@ -226,7 +226,7 @@ def step_weights(steps: Array) -> Integers:
 
 
 def signed_chances(n_iter: int, n_features: int, n_constants: int, limit: int | None) -> Array:
-    """Return at each step a bound on the chance of one sign of a feature without gradient.
+    """Return at each step a bound on the probability of one sign of a feature without gradient.
 
     1/(2m) for m candidates. So many steps as `limit` must be over before only those features
     compete that have entered.
@@ -248,7 +248,7 @@ def farther_way(path: Path, weights: Integers, n_features: int) -> Integers:
 
 
 def tail_of_sum(weights: Integers, chances: Array) -> Array:
-    """Return P(Σ a_t B_t ≥ l) for l = 0, 1, …, Σ a_t, B_t independent with the given chances."""
+    """Return P(Σ a_t B_t ≥ l) for l = 0, 1, …, Σ a_t, B_t independent with these probabilities."""
     law = np.zeros(int(weights.sum()) + 1)
     law[0], top = 1.0, 0
     for weight, chance in zip(weights.tolist(), chances.tolist(), strict=True):

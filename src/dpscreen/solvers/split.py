@@ -59,7 +59,7 @@ TRIED = (
 
 @dataclass(frozen=True)
 class SplitHalf:
-    """Some of the rows, and the spending that pays for what is released about them."""
+    """Some of the rows, and the spending for what is released about them."""
 
     spending: Spending
     rows: RowSource

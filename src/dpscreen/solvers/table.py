@@ -544,7 +544,7 @@ class TableRounds:
     def _clip(self, cost: ZCDP, share: float) -> float:
         """Release a histogram of influences, and return where to clip them.
 
-        Residuals of high-leverage rows stay whole: few rows may be all that tells a coefficient.
+        Residuals of high-leverage rows stay whole: few rows may identify a coefficient.
         """
         if not self.family.has_scale:
             return self.family.loss.bound * self.conditioner.row_norm

@@ -2,8 +2,8 @@
 
 Models are points of a lattice. How deep a lattice point lies among them is a whole number, so are
 the sizes of all regions, and nothing here rounds (docs/peers.md, Lemmas 43 and 44). Unlike the
-other peers these methods have a pure ε, apart from a chance δ that a test errs, so they are paid
-for by adding up ε: one share of zCDP would cost them more.
+other peers these methods have a pure ε, apart from a probability δ that a test errs, so their
+ε are added up: one share of zCDP would cost them more.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class SafetyTest:
     """Whether a distance, with two-sided geometric noise, reaches a threshold.
 
     Requires    a whole number that one row moves by at most 1
-    Guarantees  ε-DP; and where the number is 0 it passes with a chance of at most δ
+    Guarantees  ε-DP; and where the number is 0 it passes with probability at most δ
                                                                      (docs/peers.md, Lemma 43)
     """
 
@@ -167,7 +167,7 @@ class SafetyTest:
 
 @dataclass(frozen=True)
 class DeepPoint:
-    """A lattice point of depth at least t, with a chance that is proportional to e^{ε·depth/2}.
+    """A lattice point of depth at least t, with probability proportional to e^{ε·depth/2}.
 
     Requires    one row changes one model
     Guarantees  (ε, δ)-DP where `distance_to_unsafe` is not 0        (docs/peers.md, Lemma 43)
@@ -223,7 +223,7 @@ Box = list[tuple[int, int]]
 
 
 def _in_shell(outer: Box, inner: Box | None, noise: Noise) -> list[int]:
-    """Draw a point of a box that is not in one inside it, each with the same chance.
+    """Draw a point of a box that is not in one inside it, each with the same probability.
 
     The shell is cut by the first coordinate that lies outside the inner box.
     """
@@ -285,7 +285,7 @@ TEST_SHARE = Fraction(1, 2)
 """The share of ε that the test takes; the rest draws the point."""
 
 SPARE = 4.0
-"""By how many deviations of its noise a test should be passed by models as they are expected."""
+"""Standard deviations of its noise by which expected models should pass a test."""
 
 LEAST_ROWS, ENOUGH_ROWS = 1.5, 3.0
 """How many rows a part must have for each weight, and should have before there are features."""

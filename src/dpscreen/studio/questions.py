@@ -50,10 +50,10 @@ CHOICES = (
         BINOMIAL,
         OUTCOMES,
         "PrivateLogisticLasso",
-        "Yes or no",
+        "Binary outcome",
         "Predicts how likely a yes is: the target is a column of yes and no.",
-        ", with a yes in {rate} of rows; a deviation of a feature that matters multiplies the odds "
-        "by 1.6.",
+        ", with a yes in {rate} of rows; one standard deviation of a feature that matters "
+        "multiplies the odds by 1.6.",
         offers_intervals=True,
     ),
     ModelChoice(
@@ -62,8 +62,8 @@ CHOICES = (
         "PrivateLogit",
         "Odds ratios of a yes",
         "An odds ratio with its interval for every feature: the target is a column of yes and no.",
-        ", with a yes in {rate} of rows; a deviation of all features together multiplies the odds "
-        "by 2.7.",
+        ", with a yes in {rate} of rows; one standard deviation of all features together "
+        "multiplies the odds by 2.7.",
         table=True,
     ),
 )

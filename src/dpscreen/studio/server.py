@@ -239,7 +239,7 @@ class Listener:
 
 
 def serve(app: ASGIApp, listener: Listener, ready: Callable[[], None]) -> None:
-    """Answer until the process is told to stop. Nothing is logged: requests hold what is typed.
+    """Answer until the process is stopped. Nothing is logged: requests hold what is typed.
 
     `ready` is called when all that a first page needs is loaded.
     """

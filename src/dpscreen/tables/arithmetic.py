@@ -85,7 +85,7 @@ class Expression(ABC):
         """Count how often the enclosure uses each variable."""
 
     def enclosure(self, bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-        """Return an interval that holds every value, as computed, for variables within bounds."""
+        """Return an interval that has every value, as computed, for variables within bounds."""
         counts = self.occurrences()
         repeated = [name for name, count in counts.items() if count > 1]
         n_parts = math.floor(N_BOXES ** (1 / max(len(repeated), 1)) + 1e-9)

@@ -104,7 +104,7 @@ def _line(one: Misfit, examples: bool) -> str:
 
 
 def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = None) -> RowsReport:
-    """Check a frame, or the table at a path, against its schema; `progress` is told the share."""
+    """Check a frame, or the table at a path, against its schema; `progress` receives the share."""
     encoder = encoder_of(schema)
     wanted = encoder.columns_of_rows
     source = source_of(Path(rows) if isinstance(rows, str) else rows, schema, wanted)

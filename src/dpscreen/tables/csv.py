@@ -56,12 +56,12 @@ class Header:
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell by the first bytes, whatever the file is called."""
+    """Whether it is, by the first bytes, whatever the file is called."""
     return _first_bytes(path) == _PARQUET
 
 
 def is_excel(path: Path) -> bool:
-    """Tell a workbook by its first bytes, whatever it is called."""
+    """Whether it is a workbook, by its first bytes, whatever it is called."""
     return _first_bytes(path) == _ZIP
 
 

@@ -61,7 +61,7 @@ class DatabaseTable:
         return reader.__arrow_c_stream__(requested_schema)
 
     def write(self, rows: pa.Table, into: str, *, replace: bool = False) -> None:
-        """Write a new table into the same database; one of that name is kept unless told."""
+        """Write a new table into the same database; one of that name is kept by default."""
         work = {"duckdb": self._write_duckdb, "postgresql": self._write_adbc}
         write = work.get(self._kind, self._write_sqlalchemy)
         self._quietly(partial(write, rows, into, replace), f"write the table {plain(into)!r}")

@@ -118,8 +118,8 @@ class Encoder:
         kind = batch.column(name).type
         if pa.types.is_float16(kind) or pa.types.is_float32(kind):
             raise TableProblem(
-                f"column {name!r} is stored as floats of fewer than 64 bits, which cannot tell ids "
-                "apart; store ids as text or as whole numbers."
+                f"column {name!r} is stored as floats of fewer than 64 bits, which cannot "
+                "distinguish all ids: store ids as text or as whole numbers."
             )
         return read_cells(name, batch, self._schema.field(name).unit_ids)
 

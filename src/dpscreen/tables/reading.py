@@ -369,7 +369,7 @@ class UnitCounter:
         self._n_units = 0
 
     def keep(self, ids: Objects) -> Mask:
-        """Tell which of these rows are among their unit's first; rows come in file order.
+        """Return which of these rows are among their unit's first; rows come in file order.
 
         Never one whose id is "", which is none.
         """
@@ -407,7 +407,7 @@ class UnitChoice:
         self._hashes: list[Words] = [np.empty((0, 4), dtype=np.uint64)]
 
     def keep(self, ids: Objects) -> Mask:
-        """Tell which rows may be chosen: those with an id."""
+        """Return which rows may be chosen: those with an id."""
         return np.asarray(ids != "", dtype=np.bool_)
 
     def look(self, ids: Objects, X: Array, y: Array) -> None:

@@ -141,7 +141,7 @@ def load_toml(place: Path) -> Document:
 
 
 def is_toml(place: Path) -> bool:
-    """Tell by the name of a schema file."""
+    """Whether a schema file is TOML, by its name."""
     return place.suffix.lower() == ".toml"
 
 

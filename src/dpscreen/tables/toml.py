@@ -343,12 +343,16 @@ def _commented(text: str, comment: str) -> str:
 # --- an edited file -------------------------------------------------------------------------------
 
 
-def edited_toml(before: str, document: Document) -> str:
+def edited_toml(before: str, document: Document, *, table: str = "the table") -> str:
     """Return a file with what is declared now: comments and order of a person stay as they are.
 
-    Only comments that `toml_text` wrote for what a column declared before are replaced.
+    A file that nobody changed is written anew. In others, only comments that `toml_text` wrote for
+    what a column declared before are replaced.
     """
-    kept, was = tomlkit.parse(before), parsed_toml(before.encode())
+    was = parsed_toml(before.encode())
+    if not before or before == toml_text(was, table=table):
+        return toml_text(document, table=table)
+    kept = tomlkit.parse(before)
     _edit(kept, document)
     lines: Any = kept.get("columns", {})
     for name, settings in _table(document, "columns").items():

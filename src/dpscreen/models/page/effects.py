@@ -148,7 +148,7 @@ def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _root_axis(axes: Axes, values: Sequence[float]) -> None:
-    """Draw signed square roots, so that effects of very different sizes can be told apart."""
+    """Draw signed square roots, so that effects of very different sizes can be distinguished."""
     axes.set_xscale("function", functions=(_root, lambda x: np.sign(x) * np.square(x)))
     largest = max(map(abs, values))
     sizes = [nice_step(share * largest) for share in (0.04, 0.25, 0.8)]

@@ -24,7 +24,7 @@ from dpscreen.solvers.results import OutcomeQuality
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COUNTS = "chances by outcome"
+COUNTS = "probabilities by outcome"
 """What the statement calls the table."""
 
 LEAST_COUNT = 4.0

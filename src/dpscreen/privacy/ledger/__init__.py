@@ -1,10 +1,10 @@
 """A budget that many people and processes share, and that cannot be overspent.
 
 A ledger is a directory: the (ε, δ) that the owner of a data set grants, as ρ of zCDP, and every
-reservation made from it. A reservation is on the disk before the noise it pays for exists, so that
-a crash, a kill or a full disk at any moment may lose budget and never gives it back. For the same
-reason there is no way to return a reservation: that nothing was learnt from a failed run cannot be
-shown to the ledger.
+reservation made from it. A reservation is on the disk before the noise it is charged for exists, so
+that a crash, a kill or a full disk at any moment may lose budget and never gives it back. For the
+same reason there is no way to return a reservation: that nothing was learnt from a failed run
+cannot be shown to the ledger.
 
 What it does not do:
 
@@ -171,7 +171,7 @@ class PrivacyLedger:
         dataset : str
             The name of the data set.
         epsilon, delta : float
-            All that may ever be spent on it. It cannot be raised later.
+            The budget of all releases together. It cannot be raised later.
         note : str, default=""
             Anything worth knowing.
         declared : mapping from str to str, default=None

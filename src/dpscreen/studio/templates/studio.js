@@ -143,7 +143,7 @@ if (question) {
       for (const one of question.querySelectorAll("[name=feature]")) one.checked = button.dataset.all;
     });
   }
-  target.addEventListener("change", () => { // as the command line does: two outcomes, a yes or no
+  target.addEventListener("change", () => { // as the command line does: two outcomes, binary
     const two = ofOutcomes(target.selectedOptions[0]);
     if (models.some((one) => one.checked && ofOutcomes(one) !== two)) {
       models.find((one) => ofOutcomes(one) === two).checked = true;

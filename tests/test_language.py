@@ -1,0 +1,114 @@
+"""Text that people read uses the field's terms, not the words of the style guide's left column."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "dpscreen"
+
+WORDS = {
+    r"\b(?:is|are|be|been|was|were|not) told\b|\btold (?:apart|to|by)\b": "reported, shown",
+    r"\btell(?:s|ing)?\b": "report, show, indicate, identify",
+    r"\bbelie(?:f|ve)\w*": "posterior, prior",
+    r"\bheap(?:s|ed)?\b": "point mass, zero-inflated",
+    r"\bblur\w*": "noise level",
+    r"\bdrown\w*": "not identifiable",
+    r"\b(?:glimpse|sighting|zoom)s?\b": "histogram refinement, round",
+    r"\bevened\b": "whitened",
+    r"\bst(?:and|ood)s? out\b": "is above the noise, is detected",
+    r"\brows? far out\b|\bfar out in\b": "high-leverage rows",
+    r"\byes or no\b": "binary, yes/no",
+    r"\bchances?\b": "probability, random",
+    r"(?<!log-)(?<!the )(?<!posterior )\bodds\b(?![- ]ratio)": "odds ratio, log-odds",
+    r"\bmend(?:s|ed|ing)?\b|\bput right\b": "fix, correct",
+    r"\bthe usual software\b": "R, statsmodels",
+    r"\b(?:paid|pays?|paying) for\b|\bspent on\b": "charged to the budget, allocated",
+    r"\bunsure\b": "variance function",
+    r"(?<!standard )(?<!absolute )\bdeviations?\b": "standard deviation",
+    r"\bintervals? (?:that )?(?:holds?|held)\b": "covers, coverage",
+    r"\blifted\b": "eigenvalue floor",
+    r"(?<![\w.:)\\\[,/*%-])\.\d+\b(?![a-z%*])": "0.95, not .95",
+}
+"""Patterns that must not occur, with what to write."""
+
+ALLOWED = {
+    "tables/asking.py: yes or no": "an answer that a person may type",
+    "paper/suites.py: .061": "the number as the paper prints it",
+    "paper/suites.py: .021": "the number as the paper prints it",
+}
+"""Uses that stay, each with why."""
+
+
+def prose_of(path: Path) -> Iterator[str]:
+    """Yield what people can read of a file: texts and docstrings of code, all of other files."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield re.sub(r"```.*?```|`[^`\n]*`|\$[^$]*\$|\{%.*?%\}|https?://\S+", " ", text, flags=re.S)
+        return
+    nodes = list(ast.walk(ast.parse(text)))
+    specs = {
+        id(part)
+        for node in nodes
+        if isinstance(node, ast.FormattedValue) and node.format_spec
+        for part in ast.walk(node.format_spec)
+    }
+    for node in nodes:
+        value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and id(node) not in specs and " " in value.strip():
+            yield re.sub(r"`[^`]*`", " ", value)
+
+
+def found_in(texts: Iterator[str]) -> Iterator[str]:
+    """Yield the words that texts should not have."""
+    for text in texts:
+        line = re.sub(r"\s+", " ", text)
+        for pattern in WORDS:
+            yield from (one[0].lower() for one in re.finditer(pattern, line, re.IGNORECASE))
+
+
+def readable() -> list[Path]:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    history = ("CHANGELOG.md", "decisions/")
+    code = [
+        path for kind in ("py", "html", "js", "toml", "json") for path in SOURCE.rglob(f"*.{kind}")
+    ]
+    return [one for one in pages if not any(part in one.as_posix() for part in history)] + code
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SOURCE if SOURCE in path.parents else ROOT).as_posix()
+
+
+def test_people_read_the_fields_terms():
+    found: dict[str, set[str]] = {}
+    for path in readable():
+        words = {f"{name_of(path)}: {one}" for one in found_in(prose_of(path))} - set(ALLOWED)
+        if words:
+            found[name_of(path)] = words
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The model tells it.",
+        "Outcomes that are yes or no",
+        "a noisy count is paid for",
+        "at level .95",
+        "two deviations of the target",
+    ],
+)
+def test_the_check_finds_dialect(text):
+    assert list(found_in(iter([text])))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the odds ratio of a step", "log-odds", "0.95", "two standard deviations", "the odds grow"],
+)
+def test_the_check_lets_terms_of_the_field_pass(text):
+    assert not list(found_in(iter([text])))
