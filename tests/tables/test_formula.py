@@ -1,5 +1,7 @@
 """Formulas: the columns that statsmodels would make, bounds that enclose, and what is refused."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import patsy
@@ -9,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load, scan
+from dpscreen.cli.compare import command as compare
 from dpscreen.cli.fit import command as fit
+from dpscreen.cli.plan import command as plan
 from dpscreen.tables.arithmetic import Constant, Feature, Function, Operation, Power
 from dpscreen.tables.reading import read_features, read_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
@@ -222,6 +226,26 @@ def test_a_classifier_takes_its_classes_from_the_schema(frame):
     found = logs.predict(frame)  # in the units of the table
     assert found.max() <= 1000
     assert found.min() > np.log(1000)
+
+
+@pytest.mark.parametrize("terms", ["age + I(age**2)", "age*bmi", "poly(age, 2, raw=True)"])
+def test_centred_terms_need_an_intercept(frame, terms):
+    setting = SETTING | {"fit_intercept": False}
+    with pytest.raises(ValueError, match="another model"):
+        PrivateOLS.from_formula(f"y ~ {terms}", SCHEMA, **setting)
+    PrivateOLS.from_formula("y ~ I(age**2) + ward*smoker", SCHEMA, **setting)
+
+
+@pytest.mark.parametrize(("command", "more"), [(plan, []), (compare, ["--repetitions", "2"])])
+def test_plans_and_comparisons_count_the_terms(command, more, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    given = ["--rows", "2000", "--json", "--formula", "y ~ age*bmi"]
+    budget = ["--epsilon", "3", "--delta", "1e-5", *more]
+    done = CliRunner().invoke(command, [*given, *budget, "--schema", f"{tmp_path}/schema.json"])
+    assert done.exit_code == 0, done.output
+    assert '"n_features": 3' in done.stdout
+    refused = CliRunner().invoke(command, [*given, *budget, "--features", "3"])
+    assert "--formula needs --schema" in refused.output
 
 
 def test_formulas_in_a_schema_file_and_on_the_command_line(frame, tmp_path):

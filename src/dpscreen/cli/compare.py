@@ -67,6 +67,7 @@ LESSON = (
 def command(
     features: int | None,
     schema_file: Path | None,
+    formula: str | None,
     rate: float | None,
     repetitions: int | None,
     seed: str,
@@ -88,7 +89,7 @@ def command(
       dpscreen compare --rows 5000 --features 40 --plot compare.png
       dpscreen compare --rows 5000 --features 20 --rate 0.2
     """
-    shape = console.table_shape(features, schema_file)
+    shape = console.table_shape(features, schema_file, formula)
     family = shape.family.with_rate(rate)
     contest = _contest(shape, family, rate, **given)
     from dpscreen.planning.compare import compete, draw

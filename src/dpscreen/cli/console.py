@@ -305,10 +305,17 @@ def plot_option(words: str) -> Callable[[Command], Command]:
     return click.option("--plot", type=kind, callback=checked, help=words)
 
 
+FORMULA = click.option(
+    "--formula",
+    help='Terms of the model, "charges ~ age + I(age**2) + smoker*bmi"; the schema may hold one.',
+)
+
+
 def schema_option(words: str) -> Callable[[Command], Command]:
-    """Return the option of a schema in place of a number of features, read by `table_shape`."""
+    """Return the options of a schema in place of a number of features, read by `table_shape`."""
     words = f"Take the number of features, and the rows of a unit, from this schema. {words}"
-    return click.option("--schema", "schema_file", type=FILE, help=words)
+    option = click.option("--schema", "schema_file", type=FILE, help=words)
+    return lambda command: option(FORMULA(command))
 
 
 class TableShape(NamedTuple):
@@ -320,17 +327,21 @@ class TableShape(NamedTuple):
     rows_per_unit: int = 1
 
 
-def table_shape(features: int | None, schema_file: Path | None) -> TableShape:
+def table_shape(
+    features: int | None, schema_file: Path | None, formula: str | None = None
+) -> TableShape:
     """Return what a schema declares, or so many features."""
     from dpscreen.solvers.family import GAUSSIAN, family_of
 
+    if formula is not None and schema_file is None:
+        raise click.UsageError("--formula needs --schema, which declares its columns.")
     if features is not None and schema_file is None:
         return TableShape(features, GAUSSIAN)
     if features is not None or schema_file is None:
         raise click.UsageError("Give --features or --schema: one of them.")
     from dpscreen.solvers.marginals import is_binary
 
-    schema = checked_schema(schema_file)
+    schema = checked_schema(schema_file, formula)
     return TableShape(
         len(schema.feature_names),
         family_of(schema.classes),

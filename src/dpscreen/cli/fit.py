@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 @click.argument("data", type=console.DATA)
 @console.database_options
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
-@click.option(
-    "--formula",
-    help='Terms of the model, "charges ~ age + I(age**2) + smoker*bmi"; the schema may hold one.',
-)
+@console.FORMULA
 @click.option(
     "--epsilon", type=console.EPSILON, required=True, help="Budget: epsilon, all of which is spent."
 )

@@ -60,6 +60,7 @@ def command(
     rows: int | None,
     features: int | None,
     schema_file: Path | None,
+    formula: str | None,
     epsilon: float | None,
     delta: float,
     model: str | None,
@@ -88,7 +89,7 @@ def command(
     """
     from dpscreen.solvers.family import family_of_method
 
-    shape = console.table_shape(features, schema_file)
+    shape = console.table_shape(features, schema_file, formula)
     method = shape.family.selection if model is None else f"private-{model}"
     family = family_of_method(method)
     if rate is not None and family.supposed_rate is None:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import plain
+from dpscreen._core.words import plain, some
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
 from dpscreen.models.delivery import (
@@ -243,6 +243,12 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             raise ValueError(
                 f"{type(self).__name__} needs a target of two outcomes: declare it as boolean, or "
                 "with two levels."
+            )
+        centred = [one.name for one in declared.derived if one.centred]
+        if centred and not self._fits_intercept:
+            raise ValueError(
+                f"{some(centred)}: powers and products are centred at declared middles, which "
+                "without an intercept is another model. Fit it with an intercept."
             )
         return declared
 

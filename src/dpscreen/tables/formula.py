@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -67,6 +67,8 @@ class DerivedColumn:
     of: Expression
     bounds: tuple[float, float]
     term: str
+    centred: bool = False
+    """Whether it is centred, which leaves the model the same if there is an intercept."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,8 @@ class _Factor:
     power: tuple[str, int] | None = None
     centred: tuple[tuple[str, Expression], ...] = field(default=())
     """The same columns, 0 at the middles of the declared bounds; none of what is 0 or 1."""
+    moved: bool = False
+    """Whether `columns` are centred too, as the higher powers of poly() are."""
 
 
 class _Builder:
@@ -255,7 +259,8 @@ class _Builder:
                 if len(seen) > MOST_FEATURES:
                     raise FormulaProblem(f"it has more than {MOST_FEATURES} features.")
                 bounds = self._enclosure(name, expression)
-                yield DerivedColumn(name, expression, bounds, self._shown(":".join(term)))
+                centred = bool(self._centred(term)) or any(self._factors[one].moved for one in term)
+                yield DerivedColumn(name, expression, bounds, self._shown(":".join(term)), centred)
 
     def _enclosure(self, name: str, expression: Expression) -> tuple[float, float]:
         if isinstance(expression, Feature):
@@ -463,7 +468,7 @@ class _Builder:
         centred = Operation("-", variable, Constant((low + high) / 2))
         columns: list[tuple[str, Expression]] = [(f"{text}[1]", variable)]
         columns += [(f"{text}[{k}]", Power(centred, k)) for k in range(2, degree + 1)]
-        return self._numeric(columns)
+        return replace(self._numeric(columns), moved=degree > 1)
 
     def _expression(self, node: ast.expr) -> Expression:
         """Return an expression on numbers, or say what a formula cannot hold."""
