@@ -483,7 +483,7 @@ def test_a_target_of_two_outcomes_leads_to_a_model_of_chances(kind, place):
     assert SECRET not in (place / "page.html").read_text()
     predicted = invoke("predict", "model.json", "data.csv")
     lines = predicted.output.split()
-    assert lines[0] == "chance"
+    assert lines[0] == "probability"
     assert all(0 <= float(line) <= 1 for line in lines[1:])
     assert invoke("show", "model.json").exit_code == 0
 

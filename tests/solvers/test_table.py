@@ -465,7 +465,7 @@ def test_rows_of_many_levels_do_not_lie_far_out():
             random_state=f"f{seed}",
         ).fit(X, X.sum(axis=1) + rng.normal(0, 2, n))
         assert model.table_.shortened < n / 20
-        assert "far out" not in model.inference_.wording
+        assert "high leverage" not in model.inference_.wording
 
 
 def test_noise_whose_spread_and_skew_follow_a_feature():

@@ -198,7 +198,7 @@ def test_where_nothing_is_proposed_it_says_what_to_type():
     interview, _ = answered(new_interview(["sex", "when_date", "income", "q", "y"]), "y", "")
     for kind in ("category", "date", "number", "unknown"):
         assert interview.question.default == ""  # words of others would make every cell a stranger
-        assert interview.question.why.endswith(asking.HINTS[kind])
+        assert interview.question.hint == asking.HINTS[kind].format(thousands=",")
         assert interview.answer("") is None
 
 

@@ -230,10 +230,9 @@ def _ask(interview: asking.Interview, data: Path, output: Path) -> None:
     while not interview.finished:
         question = interview.question
         click.echo(f"\n({interview.left} left) {click.style(question.title, bold=True)}")
-        why = question.why
-        if why in explained:  # so in short
-            why = f"{why.split('. ')[0].rstrip('.')}."
-        explained.add(question.why)
+        hint = "" if question.hint in explained else question.hint
+        explained.add(question.hint)
+        why = f"{question.why} {hint}".rstrip()
         click.echo(textwrap.fill(why, WIDTH, initial_indent="  ", subsequent_indent="  "))
         try:
             given = input(f"  [{question.default}] > " if question.default else "  > ").strip()

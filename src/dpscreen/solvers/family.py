@@ -437,7 +437,7 @@ BINOMIAL = Family(
     default_words="The target {target!r} has two outcomes, so their probabilities are modelled "
     "(--model logistic).",
     predicts="predict_proba",
-    prediction_column="chance",
+    prediction_column="probability",
     supposed_rate=0.5,
     supposed_words=" That is if half are a yes: where one of the two is rare, less is found, as "
     "dpscreen plan --rate shows.",

@@ -48,12 +48,15 @@ quit              stop here; what is answered is kept
 (Enter)           take what stands in brackets; leave it open if nothing does
 """
 HINTS = {
-    "number": "Type the least and the most that can be, as in 0 to 500, or $0 to $1,500 of money.",
+    "number": (
+        "Type the least and the most that can be, as in 0 to 500, or $0 to $1{thousands}500 of "
+        "money."
+    ),
     "category": "Type the words or codes, as in a, b, c; the others are compared with the first.",
     "date": "Type the first and the last, as in 2020-01-01 to 2024-12-31.",
     "unknown": (
-        "Numbers, as the table writes them: type 0 to 100 or 0 to 1,500. Words or codes: a, b, c. "
-        "Days: 2020-01-01 to 2024-12-31. Else yes/no, or skip."
+        "Numbers, as the table writes them: type 0 to 100 or 0 to 1{thousands}500. Words or codes: "
+        "a, b, c. Days: 2020-01-01 to 2024-12-31. Else yes/no, or skip."
     ),
 }
 """What to type where nothing can be proposed, by the kind that a name suggests."""
@@ -78,11 +81,12 @@ _LEVEL = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*,""")
 
 @dataclass(frozen=True)
 class SchemaQuestion:
-    """What is asked, why it is proposed so, and what an empty answer stands for."""
+    """What is asked, why it is proposed so, what an empty answer stands for, and what to type."""
 
     title: str
     why: str = ""
     default: str = ""
+    hint: str = ""
 
 
 # --- answers as settings --------------------------------------------------------------------------
@@ -308,12 +312,10 @@ class _ColumnStep(_Step):
         target = " (the target)" if document.get("target") in self.names else ""
         default = self._default(document, found)
         hint = "" if default else HINTS.get(found.kind, "")
-        if settings_of(document, first).get("decimal") == ",":
-            hint = hint.replace("1,500", "1.500")
-        why, unit = found.why, found.measured_in
-        if unit and unit not in why:
-            why = f"{why.removesuffix('.')}, in {unit}."
-        return SchemaQuestion(title + target, f"{why} {hint}".rstrip(), default)
+        comma = settings_of(document, first).get("decimal") == ","
+        unit = f" Unit: {found.measured_in}." if found.measured_in else ""
+        hint = hint.format(thousands="." if comma else ",")
+        return SchemaQuestion(title + target, f"{found.why}{unit}", default, hint)
 
     def take(self, document: Document, text: str) -> str | None:
         given = text or self.question(document).default
