@@ -14,6 +14,7 @@ from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load, scan
 from dpscreen.cli.compare import command as compare
 from dpscreen.cli.fit import command as fit
 from dpscreen.cli.plan import command as plan
+from dpscreen.models.page import render_model_page
 from dpscreen.tables.arithmetic import Constant, Feature, Function, Operation, Power
 from dpscreen.tables.reading import read_features, read_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
@@ -226,6 +227,33 @@ def test_a_classifier_takes_its_classes_from_the_schema(frame):
     found = logs.predict(frame)  # in the units of the table
     assert found.max() <= 1000
     assert found.min() > np.log(1000)
+
+
+def test_curves_cover_the_truth_and_are_on_the_page(frame, tmp_path):
+    formula = "y ~ age + I(age**2) + smoker + bs(bmi, knots=[30])"
+    setting = {"epsilon": 20.0, "delta": 1e-6}
+    model = PrivateOLS.from_formula(formula, SCHEMA, **setting).fit(frame)
+    found = model.partial_effect("age", n_points=25)
+    age = found.index.to_numpy()
+    truth = 5 * (age - 54) + 0.1 * (age - 54) ** 2
+    wide = model.partial_effect("age", n_points=25, alpha=1e-6)
+    assert ((wide.lower <= truth) & (truth <= wide.upper)).all()
+    assert found.loc[54].tolist() == [0, 0, 0]
+    step = model.effect("age", 18, 54).summary_frame().iloc[0]
+    np.testing.assert_allclose(found.iloc[0], -step[["coef", "high", "low"]].to_numpy(float))
+    new = frame.head(2).assign(age=[30.0, 54.0], bmi=35.0, smoker=False)
+    drop = model.predict(new)
+    np.testing.assert_allclose(found.loc[30.0, "estimate"], drop[0] - drop[1])
+    model.save(tmp_path / "m.json")
+    page = render_model_page(load(tmp_path / "m.json"))
+    assert page.count('id="curves"') == 1
+    assert "age: least at" in page
+    assert "bmi: least at" in page
+    sparse = PrivateLasso.from_formula(formula, SCHEMA, **setting).fit(frame)
+    assert sparse.partial_effect("age").lower.isna().all()
+    assert "There is no band." in render_model_page(sparse)
+    with pytest.raises(ValueError, match="no number is called"):
+        model.partial_effect("agee")
 
 
 @pytest.mark.parametrize("terms", ["age + I(age**2)", "age*bmi", "poly(age, 2, raw=True)"])

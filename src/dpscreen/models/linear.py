@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
+from dpscreen.models.contrasts import Baseline, Combinations
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
 from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_alone
@@ -37,6 +38,7 @@ from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from sklearn.pipeline import Pipeline
 
@@ -215,6 +217,38 @@ class PrivateLinearModel(LinearModel):
         """
         return registry_entry_of(self.released(), tier=tier)
 
+    def partial_effect(
+        self,
+        variable: str,
+        *,
+        n_points: int = 101,
+        at: Mapping[str, Any] | None = None,
+        alpha: float = 0.05,
+    ) -> pd.DataFrame:
+        """Return the effect of one variable over its declared range, in all terms it is part of.
+
+        Parameters
+        ----------
+        variable : str
+            A column of numbers, as it was declared.
+        n_points : int, default=101
+            Number of equally spaced values from one declared bound to the other.
+        at : mapping from column to value, default=None
+            Where the others are: it matters with interactions. Those that are not named are in the
+            middles of their declared bounds, or at the first level.
+        alpha : float, default=0.05
+            One minus the coverage of the interval at one value: a pointwise band.
+
+        Returns
+        -------
+        DataFrame
+            By value of the variable: `estimate`, the linear predictor less that at the declared
+            middle, and `lower` and `upper`, which are NaN for models without a covariance of their
+            coefficients (only tables have one).
+        """
+        check_is_fitted(self)
+        return partial_effect_of(self, variable, n_points, at or {}, alpha)
+
     def to_formula(
         self,
         language: str,
@@ -349,6 +383,31 @@ class PrivateLinearModel(LinearModel):
     @abstractmethod
     def released(self) -> Release:
         """Return all that the model has released."""
+
+
+def partial_effect_of(
+    model: PrivateLinearModel, variable: str, n_points: int, at: Mapping[str, Any], alpha: float
+) -> pd.DataFrame:
+    """Return estimate, lower and upper at values of a variable; see `partial_effect`."""
+    import pandas as pd
+
+    baseline = Baseline.of(model)
+    low, high = baseline.range_of(variable)
+    values = np.linspace(low, high, n_points)
+    rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at)
+    given = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
+    design = rows_alone(model, given)
+    if model._clips_to is not None:
+        design = np.clip(design, *model._clips_to.T)
+    weights, table = design[:-1] - design[-1], getattr(model, "table_", None)
+    if table is None:
+        estimate, half = weights @ np.ravel(model.coef_), np.full(n_points, np.nan)
+    else:
+        constants = np.zeros((n_points, len(table.names) - table.n_features))
+        found = Combinations.of(table, np.hstack([weights, constants]))
+        estimate, half = found.estimate, found.half_widths(alpha)
+    columns = {"estimate": estimate, "lower": estimate - half, "upper": estimate + half}
+    return pd.DataFrame(columns, index=pd.Index(values, name=variable))
 
 
 class LoadedModel(PrivateLinearModel):

@@ -24,6 +24,7 @@ from dpscreen._core.words import (
 )
 from dpscreen.models.explain import limits_of, protection_of, result_of
 from dpscreen.models.page.charts import Expected, ExpectedTable, power_chart
+from dpscreen.models.page.curves import curves_of
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import quality_charts
 from dpscreen.models.release import (
@@ -61,6 +62,7 @@ def render_model_page(
     descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
     content = _content(model.described(schema=descriptor, about=about), expected)
     content |= {"budget": budget_facts(ledger), "simulated": simulated}
+    content["curves"] = curves_of(model, content["changed"])
     return environment(__name__).get_template("model.html").render(content)
 
 
