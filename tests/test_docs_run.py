@@ -226,7 +226,7 @@ QUICK = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::dpscreen.models.intake.RefitWarning")
+@pytest.mark.filterwarnings("ignore::dpscreen.models.refits.RefitWarning")
 @pytest.mark.parametrize("name", QUICK)
 def test_page_of_the_guide_runs_and_prints_what_it_shows(clone, capsys, name):
     """Numbers differ with the noise; the first words of every line that is shown do not."""

@@ -10,16 +10,32 @@ import numpy as np
 import pytest
 from fitted_models import fitted
 from matplotlib.figure import Figure
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 
 from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
 from dpscreen._core.words import LINEAR, number
-from dpscreen.models import intake
+from dpscreen.models import refits
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
-from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.effects import MOST_DRAWN, EffectLine, EffectPicture, draw_effects
+from dpscreen.models.refits import RefitWarning
+from dpscreen.models.steps import LearntStep
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -107,26 +123,84 @@ def heard(work) -> list[str]:
     return [str(one.message) for one in noticed if issubclass(one.category, RefitWarning)]
 
 
-def test_the_second_fit_of_the_same_object_says_what_both_cost_and_the_third_nothing():
+@pytest.fixture(autouse=True)
+def _as_in_a_new_process():
+    refits.forget_fits()
+
+
+def together(fits, epsilon=1):
+    cost = ZCDP(ZCDP.within(Budget(epsilon, 1e-6)).rho * fits)
+    return f"fitted {fits} times in this process", f"epsilon {cost.epsilon(1e-6):.4g} at delta"
+
+
+def test_the_second_fit_of_the_same_rows_says_what_both_cost():
     X, y = rows(500)
-    first = PrivateLasso(**SETTING)
-    assert heard(lambda: first.fit(X, y)) == []
-    (told,) = heard(lambda: PrivateOLS(**SETTING | {"epsilon": 2}).fit(X, y))
+    assert heard(lambda: PrivateLasso(**SETTING).fit(X, y)) == []
+    (told,) = heard(lambda: PrivateOLS(**SETTING | {"epsilon": 2}).fit(X.copy(), y))
     both = ZCDP.within(Budget(1, 1e-6)) + ZCDP.within(Budget(2, 1e-6))
     assert f"together epsilon {both.epsilon(1e-6):.4g} at delta 1e-06" in told
-    assert heard(lambda: first.fit(X, y)) == []
-    assert heard(lambda: PrivateLasso(**SETTING).fit(X.copy(), y)) == []  # another object
+    assert heard(lambda: PrivateLasso(**SETTING).fit(X + 1e-3, y + 1e-3)) == []  # other rows
+    (told,) = heard(lambda: PrivateLasso(**SETTING).fit(X[:50, :2] * 1, y[:50] + 1e-3))
+    assert "fitted 4 times" in told  # features of the one, the target of the other
 
 
-def test_a_search_over_data_that_were_fitted_before_says_it_once_and_counts_both():
-    """It said it twice, of 2 fits each time: of two folds, and of the first fit and the last."""
+def test_a_search_and_a_pipeline_count_all_their_fits():
     X, y = rows(500)
+    search = GridSearchCV(PrivateLasso(**SETTING), {"max_features": [1, 2, 3]}, cv=5)
+    last = heard(lambda: search.fit(X, y))[-1]
+    assert all(words in last for words in together(16))
+    pipe = make_pipeline(FunctionTransformer(np.copy), PrivateLasso(**SETTING))
+    last = heard(lambda: pipe.fit(X, y))[-1]
+    assert all(words in last for words in together(17))
+    last = heard(lambda: clone(pipe).fit(X, y))[-1]
+    assert all(words in last for words in together(18))
+
+
+def test_rows_that_nothing_tells_apart_count_with_every_other_fit():
+    X, y = rows(500)
+    binary = {**SETTING, "feature_bounds": (0, 1), "target_bounds": (0, 1)}
     PrivateLasso(**SETTING).fit(X, y)
-    search = GridSearchCV(PrivateLasso(**SETTING), {"max_features": [1, 2]}, cv=3)
-    assert len(heard(lambda: search.fit(X, y))) == 1
-    assert intake._BY_OBJECT[id(X)].fits == 1 + 2 * 3 + 1
-    PrivateLasso(**SETTING).fit(X, y)
-    assert intake._BY_OBJECT[id(X)].fits == 9
+    (told,) = heard(lambda: PrivateLasso(**binary).fit((X > 0) * 1.0, (y > 0) * 1.0))
+    assert "fitted 2 times" in told
+    shifted = sparse.csr_array(X + 1e-3)
+    assert "fitted 3 times" in heard(lambda: PrivateLasso(**SETTING).fit(shifted, y + 1e-3))[0]
+
+
+LEARNT = {
+    "StandardScaler": StandardScaler(),
+    "PCA": PCA(2),
+    "SimpleImputer": SimpleImputer(),
+    "OneHotEncoder": ColumnTransformer([("a", OneHotEncoder(sparse_output=False), [0])]),
+    "SelectKBest": FeatureUnion([("a", SelectKBest(f_regression, k=2))]),
+    "MinMaxScaler": make_pipeline(FunctionTransformer(), MinMaxScaler()),
+}
+
+
+@pytest.mark.parametrize("name", LEARNT)
+def test_steps_that_learn_from_private_rows_are_refused(name, tmp_path):
+    X, y = rows(300)
+    PrivacyLedger.create(tmp_path / "budget", dataset="d", epsilon=5, delta=1e-6)
+    pipe = make_pipeline(LEARNT[name], PrivateLasso(**SETTING))
+    with pytest.raises(LearntStep, match=f"{name} learnt from the rows"):
+        pipe.fit(X, y, privatelasso__ledger=tmp_path / "budget")
+    assert PrivacyLedger(tmp_path / "budget").spent == ZCDP.free()
+    with pytest.raises(LearntStep, match="StandardScaler"):
+        TransformedTargetRegressor(PrivateLasso(**SETTING), transformer=StandardScaler()).fit(X, y)
+
+
+def test_steps_that_hold_public_numbers_are_taken():
+    X, y = rows(300)
+    public = StandardScaler().fit(np.eye(X.shape[1]))
+    levels = OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore", sparse_output=False)
+    first = ColumnTransformer([("a", levels, [0])], remainder="passthrough")
+    constant = SimpleImputer(strategy="constant", fill_value=0)
+    for steps in (
+        (FunctionTransformer(np.clip, kw_args={"a_min": -1, "a_max": 1}), Normalizer()),
+        (PolynomialFeatures(2), constant),
+        (FrozenEstimator(public),),
+        (first,),
+    ):
+        make_pipeline(*steps, PrivateLasso(**SETTING)).fit(X, y)
 
 
 def test_what_a_ledger_counts_and_what_is_not_private_are_left_alone(tmp_path):

@@ -207,13 +207,13 @@ def test_the_share_of_outcomes_refuses_too_and_is_charged_with_the_count(ledger)
 
 
 def test_a_count_without_a_ledger_is_tallied_with_later_fits():
-    from dpscreen.models import intake
+    from dpscreen.models import base
 
     X, y = table("ols", 500, 20)
-    adding = mock.patch.object(intake.Tally, "add", autospec=True)
-    with adding as added, pytest.raises(TableRefused) as caught:
+    counting = mock.patch.object(base, "count_fit", autospec=True)
+    with counting as counted, pytest.raises(TableRefused) as caught:
         PrivateOLS(**KINDS["ols"][1]).fit(X, y)
-    ((_, cost), _) = added.call_args
+    ((_, cost, _), _) = counted.call_args
     assert cost == caught.value.charged
 
 

@@ -35,9 +35,11 @@ from dpscreen.models.delivery import (
     completed,
     fallback_words,
 )
-from dpscreen.models.intake import aligned, count_fit, join_family, private_rows, unit_of_rows
+from dpscreen.models.intake import aligned, private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
+from dpscreen.models.refits import count_fit, values_of
 from dpscreen.models.refusal import TableRefused
+from dpscreen.models.steps import refuse_learnt_steps
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -207,6 +209,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             budget. Only what it was decided from is charged.
         """
         refuse_unknown(unknown)
+        refuse_learnt_steps()
         with refit(self):
             if (schema := self._declared_schema()) is not None:
                 self.schema_ = schema
@@ -215,7 +218,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
+            counted = ledger is None and noise.secure
             with closing(self._rows(X, aligned(y, X))) as rows:
+                values = values_of(rows) if counted else None
                 spend = self._prepare(settings, promise, noise, rows)
                 self._warn_of_rows(promise)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
@@ -223,14 +228,14 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                 try:
                     self.privacy_ = spend()
                 except TableRefused as refusal:
-                    if ledger is None and noise.secure and refusal.privacy is not None:
-                        count_fit(self, X, refusal.charged, promise.budget.delta)
+                    if counted and refusal.privacy is not None:
+                        count_fit(values, refusal.charged, promise.budget.delta)
                     raise
         if self.fallback_ is not None:
             warnings.warn(fallback_words(self.fallback_), FallbackWarning, stacklevel=2)
         self._warn_of_release()
-        if ledger is None and noise.secure:
-            count_fit(self, X, promise.limit, promise.budget.delta)
+        if counted:
+            count_fit(values, promise.limit, promise.budget.delta)
         return self
 
     def _declared_schema(self) -> TableSchema | None:
@@ -260,11 +265,6 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _book(self, charges: Charges) -> None:
         """Book the budget before anything is released."""
         charges.book_rest()
-
-    def __sklearn_clone__(self) -> Self:
-        clone: Self = super().__sklearn_clone__()
-        join_family(clone, self)
-        return clone
 
     def _rows(self, X: Any, y: Any) -> RowSource:
         """Return X and y as private rows, or say what is wrong without quoting them."""

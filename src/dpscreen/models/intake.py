@@ -1,14 +1,10 @@
-"""What a user may hand to `fit`, made into private rows, and how often the same was handed in."""
+"""What a user may hand to `fit`, made into private rows."""
 
 from __future__ import annotations
 
 import re
-import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -29,7 +25,7 @@ from dpscreen.models.categories import (
     is_truth,
 )
 from dpscreen.models.parameters import rows_per_unit
-from dpscreen.privacy.budget import ROW, ZCDP, Unit
+from dpscreen.privacy.budget import ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows, without_duplicates
@@ -503,77 +499,3 @@ def _matrix_of(frame: Any) -> Any:
 
         frame = frame.astype(pd.SparseDtype(np.float64, 0))
     return frame.sparse.to_coo()
-
-
-# Counted are fits, never rows: by the object that was given, and by the estimator whose clones are
-# fitted, as a search over settings hands each of them other rows of the same table. None of it is
-# part of the guarantee; a ledger is what keeps count for good.
-
-
-class RefitWarning(UserWarning):
-    """The same data were fitted again without a ledger: what they cost adds up."""
-
-
-@dataclass
-class Tally:
-    """How often data were fitted, and what that costs together."""
-
-    fits: int = 0
-    spent: ZCDP = field(default_factory=lambda: ZCDP(Fraction(0)))
-    told: bool = False
-
-    def add(self, cost: ZCDP) -> None:
-        """Count one more fit."""
-        self.fits, self.spent = self.fits + 1, self.spent + cost
-
-    def join(self, other: Tally) -> None:
-        """Count what was counted elsewhere, too: of parts of the same data."""
-        self.fits, self.spent = self.fits + other.fits, self.spent + other.spent
-        self.told |= other.told
-
-    def tell(self, delta: float) -> None:
-        """Warn of the second fit, and of no other."""
-        if self.fits < 2 or self.told:
-            return
-        self.told = True
-        warnings.warn(
-            f"this data object, or parts of it, was fitted {self.fits} times in this process, and "
-            "every fit spends its budget again: together epsilon "
-            f"{self.spent.epsilon(delta):.4g} at delta {delta:g} so far. Each further fit, those "
-            "of a search over settings among them, adds to it; a ledger keeps count for good.",
-            RefitWarning,
-            stacklevel=4,
-        )
-
-
-_BY_OBJECT: dict[int, Tally] = {}
-_BY_FAMILY: weakref.WeakKeyDictionary[Any, Tally] = weakref.WeakKeyDictionary()
-
-
-def count_fit(estimator: Any, data: Any, cost: ZCDP, delta: float) -> None:
-    """Count a fit that has spent its budget, and warn if it is the second of its data."""
-    known, family = _BY_OBJECT.get(id(data)), _BY_FAMILY.get(estimator)
-    tally = known or family or Tally()
-    if family is not None and tally is not family:  # a search ends with a fit of all its parts
-        tally.join(family)
-        _BY_FAMILY[estimator] = tally
-    _remember(data, tally)
-    tally.add(cost)
-    tally.tell(delta)
-
-
-def join_family(clone: Any, original: Any) -> None:
-    """Count fits of a clone with those of its original's other clones."""
-    _BY_FAMILY[clone] = _BY_FAMILY.setdefault(original, Tally())
-
-
-def _remember(data: Any, tally: Tally) -> None:
-    """Know the object again as long as it lives; what cannot be watched is not remembered."""
-    key = id(data)
-    if key in _BY_OBJECT:
-        return
-    try:
-        weakref.finalize(data, _BY_OBJECT.pop, key, None)
-    except TypeError:
-        return
-    _BY_OBJECT[key] = tally

@@ -14,7 +14,7 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
 from dpscreen.models import DPFrankWolfe, FrankWolfeLasso, PrivateLasso, RNMScreen
-from dpscreen.models.intake import RefitWarning
+from dpscreen.models.refits import RefitWarning
 from dpscreen.paper.data import Simulated, synthetic
 from dpscreen.paper.metrics import f1, false_positive_rate, true_positive_rate
 from dpscreen.privacy import PrivacyStatement, PublishedCalibrationWarning

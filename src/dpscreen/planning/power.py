@@ -28,8 +28,8 @@ from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen._core.words import FALSE_RATE
 from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
-from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.charts import PowerRow
+from dpscreen.models.refits import RefitWarning
 from dpscreen.planning.curve import isotonic
 from dpscreen.planning.methods import FAMILY_METHODS, FamilyMethods, FitRequest, estimator
 from dpscreen.privacy import (

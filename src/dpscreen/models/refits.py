@@ -1,0 +1,113 @@
+"""Fits of the same rows in one process, counted by what the rows hold.
+
+Two fits are counted together if their rows share a value, of any feature or of the target, other
+than 0 and 1; rows that hold nothing else, and rows that are not in memory, are counted together
+with every other fit. Costs add up over all of them, also where rows overlap in part, as those of
+folds do: for one row this is an upper bound, as long as which part a row is in does not depend on
+other rows. Tables of the same people that have no value in common are not recognised, and other
+processes are not seen: a ledger is what keeps count for good, and no part of the guarantee is here.
+
+Values are compared by hashes under keys that are drawn anew by every process and never leave it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Words
+from dpscreen.privacy.budget import ZCDP
+from dpscreen.rows.source import ArrayRows
+from dpscreen.rows.sparse import SparseRows
+
+MOST_VALUES = 2**18
+"""Hashes kept of a table: of a larger one, overlaps of less than 1 in 10⁴ may be missed."""
+_KEYS = np.array([secrets.randbits(64), secrets.randbits(64) | 1], dtype=np.uint64)
+
+
+class RefitWarning(UserWarning):
+    """The same rows, or some of them, were fitted again without a ledger: costs add up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How often rows were fitted, what that costs together, and hashes of what they hold.
+
+    None of hashes stands for rows that may be any.
+    """
+
+    fits: int
+    spent: ZCDP
+    values: Words | None
+
+    def shares(self, values: Words | None) -> bool:
+        """Whether rows with these values may be among those that were counted."""
+        if values is None or self.values is None:
+            return True
+        return bool(np.isin(values, self.values, assume_unique=True).any())
+
+    def join(self, other: Tally) -> Tally:
+        """Return both as one."""
+        known = None
+        if self.values is not None and other.values is not None:
+            known = np.union1d(self.values, other.values)[: 4 * MOST_VALUES]
+        return Tally(self.fits + other.fits, self.spent + other.spent, known)
+
+
+_TALLIES: list[Tally] = []
+_LOCK = Lock()
+
+
+def forget_fits() -> None:
+    """Begin to count anew, as in a new process."""
+    _TALLIES.clear()
+
+
+def count_fit(values: Words | None, cost: ZCDP, delta: float) -> None:
+    """Count a fit that has spent its budget, and warn if some of its rows were fitted before."""
+    tally = Tally(1, cost, values)
+    with _LOCK:
+        for known in [one for one in _TALLIES if one.shares(values)]:
+            _TALLIES.remove(known)
+            tally = known.join(tally)
+        _TALLIES.append(tally)
+    if tally.fits > 1:
+        warnings.warn(
+            f"these rows, or some of them, were fitted {tally.fits} times in this process, and "
+            "every fit spends its budget again: together epsilon "
+            f"{tally.spent.epsilon(delta):.4g} at delta {delta:g}. Each further fit, those of a "
+            "search over settings among them, adds to it; a ledger keeps count for good.",
+            RefitWarning,
+            stacklevel=3,
+        )
+
+
+def values_of(rows: Any) -> Words | None:
+    """Return hashes of the values of rows in memory, but 0 and 1; None if there are none."""
+    match rows:
+        case ArrayRows():
+            parts = [*rows.X.T, rows.y]
+        case SparseRows():
+            parts = [rows.X.data, rows.y]
+        case _:
+            return None
+    size = sum(map(len, parts))
+    found = np.unique(np.concatenate([_hashed(part, size) for part in parts]))
+    return found if len(found) else None
+
+
+def _hashed(values: Array, size: int) -> Words:
+    """Return keyed hashes of values but 0, 1 and NaN: the smaller ones, if there are too many."""
+    kept = np.asarray(values, dtype=np.float64)
+    kept = kept[(kept != 0) & (kept != 1) & ~np.isnan(kept)]
+    found: Words = (kept.view(np.uint64) ^ _KEYS[0]) * _KEYS[1]
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    found ^= found >> np.uint64(31)
+    most = np.uint64(min(2**64 * MOST_VALUES // max(size, 1), 2**64 - 1))
+    return np.asarray(found[found <= most], dtype=np.uint64)

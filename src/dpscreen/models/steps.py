@@ -1,0 +1,107 @@
+"""Steps of scikit-learn that learnt from private rows before a private model: refused.
+
+A private model is told nothing of the pipeline that it is in, so `fit` looks up its callers. What a
+step learnt is found by its fitted attributes; steps whose result for a row depends on that row and
+on public numbers have none.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from dpscreen._core.words import some
+
+INSTEAD = {
+    "preprocessing": "bounds (feature_bounds) replace scaling, and categories= or a schema lists "
+    "the levels",
+    "impute": "a schema declares a fill, or the released centre counts",
+    "feature_selection": "PrivateLasso selects inside its budget",
+    "decomposition": "PrivateLasso selects inside its budget",
+}
+"""What replaces a step inside the budget, by the module of scikit-learn that it is from."""
+_OTHERWISE = "use a step that looks at one row at a time, and at public numbers"
+_PUBLIC = {"n_features_in_", "feature_names_in_", "n_output_features_", "n_features_out_"}
+_DECLARED = {
+    "OneHotEncoder": lambda step: _lists_levels(step),
+    "OrdinalEncoder": lambda step: _lists_levels(step),
+    "SimpleImputer": lambda step: step.strategy == "constant" and not step.add_indicator,
+    "SplineTransformer": lambda step: not isinstance(step.knots, str),
+}
+"""Steps that hold what was declared, if so asked for."""
+
+
+class LearntStep(ValueError):
+    """A step before a private model learnt from its rows, without noise. Nothing was booked."""
+
+
+def refuse_learnt_steps() -> None:
+    """Raise `LearntStep` if a pipeline that fits the model has steps that learnt from rows."""
+    found = {type(step).__name__: step for owner in _callers() for step in _learnt(owner)}
+    if not found:
+        return
+    advice = dict.fromkeys(_instead(step) for step in found.values())
+    raise LearntStep(
+        f"{some(list(found))} learnt from the rows before the private model, without noise: "
+        f"the fit would not be private. Leave it out: {'; '.join(advice)}. What was fitted to "
+        "public rows is taken as it is in sklearn.frozen.FrozenEstimator. Nothing was booked."
+    )
+
+
+def _callers() -> Iterator[Any]:
+    """Yield the pipelines and the like among those that called `fit`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        if isinstance(owner, Pipeline | TransformedTargetRegressor):
+            yield owner
+        frame = frame.f_back
+
+
+def _learnt(step: Any) -> Iterator[Any]:
+    """Yield the steps within a step that hold what they learnt from rows."""
+    match step:
+        case None | str() | FrozenEstimator():
+            return
+        case Pipeline():
+            parts = [one for _, one in step.steps]
+        case FeatureUnion():
+            parts = [one for _, one in step.transformer_list]
+        case ColumnTransformer():
+            parts = [one for _, one, _ in getattr(step, "transformers_", ())]
+        case TransformedTargetRegressor():
+            parts = [getattr(step, "transformer_", None)]
+        case _:
+            if _learns(step):
+                yield step
+            return
+    for part in parts:
+        yield from _learnt(part)
+
+
+def _learns(step: Any) -> bool:
+    if not hasattr(step, "transform") or not get_tags(step).requires_fit:
+        return False
+    kind = _DECLARED.get(type(step).__name__)
+    if kind is not None and kind(step):  # type: ignore[no-untyped-call]
+        return False
+    held = {name for name in vars(step) if name.endswith("_") and not name.startswith("_")}
+    return bool(held - _PUBLIC)
+
+
+def _lists_levels(encoder: Any) -> bool:
+    """Whether an encoder was given its levels, and does not count how often they occur."""
+    rare = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
+    return not isinstance(encoder.categories, str) and all(one is None for one in rare)
+
+
+def _instead(step: Any) -> str:
+    module = type(step).__module__.split(".")
+    return INSTEAD.get(module[1], _OTHERWISE) if module[0] == "sklearn" else _OTHERWISE
