@@ -247,7 +247,7 @@ def raw_model(which: str, home: Path) -> Any:
         inference=None,
         quality=None,
         table=None,
-        standing_out=None,
+        above_noise=None,
     )
     write(release, home / f"{which}.json", force=True)
     return load(home / f"{which}.json")

@@ -155,7 +155,7 @@ def saved(kind, directory):
 
 def test_the_file_holds_released_values_only():
     found = content("lasso")
-    optional = {"quality", "bounds_notes", "declared_bounds", "standing_out"}  # of PrivateLasso
+    optional = {"quality", "bounds_notes", "declared_bounds", "above_noise"}  # of PrivateLasso
     assert set(found["model"]) - optional == set(json_schema()["properties"]["model"]["required"])
     assert set(found["statement"]) == set(json_schema()["properties"]["statement"]["properties"])
     X, y = table()
@@ -482,7 +482,7 @@ def test_many_features_are_read_in_time():
         coefficients=np.arange(5000.0),
         feature_bounds=np.tile([0.0, 1.0], (5000, 1)),
         declared_bounds=np.tile([0.0, 2.0], (5000, 1)),
-        standing_out=None,
+        above_noise=None,
     )
     np.testing.assert_array_equal(decoded(encoded(many)).coefficients, many.coefficients)
 

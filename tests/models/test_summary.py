@@ -170,7 +170,7 @@ def test_four_lines_below_a_table_of_numbers_that_paste(kind):
 
 def test_a_sign_that_is_not_reliable_is_marked():
     """By an interval that holds 0; without intervals, by what is detected above the noise."""
-    release = replace(fitted("lasso").released(), standing_out=(0,), coefficients=np.arange(1, 7.0))
+    release = replace(fitted("lasso").released(), above_noise=(0,), coefficients=np.arange(1, 7.0))
     marks, told = marks_of(release)
     assert (set(marks), told) == ({1, 2, 3, 4, 5}, "a: sign not reliable")
     table = fitted("ols").released()
@@ -189,7 +189,7 @@ def test_effects_of_dates_are_per_year_and_other_meanings_have_letters():
         "fields": [{"name": name, "type": "date"}],
         "dpscreen": {"transform": {other: "log1p"}},
     }
-    release = replace(release, schema=schema, coefficients=np.ones(6), standing_out=range(6))
+    release = replace(release, schema=schema, coefficients=np.ones(6), above_noise=range(6))
     first = next(row for row in summary_of(release).rows if row.feature == plain(name))
     assert (first.step, first.effect, first.step_words) == (365.25, 365.25, "+1yr")
     assert marks_of(release) == ({0: "a", 1: "b"}, "a: coefficient per day; b: of its log1p")

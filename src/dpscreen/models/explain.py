@@ -108,7 +108,7 @@ def _used(release: Release, n_used: int) -> Iterator[str]:
         yield _none_clear(release)
         return
     told = "; ".join(_effect(release, j) for j in largest)
-    clear = "" if release.standing_out is None else " that are detected above the noise"
+    clear = "" if release.above_noise is None else " that are detected above the noise"
     several = (
         f"effects{clear if release.table is None else ' whose intervals exclude no effect'} are"
     )

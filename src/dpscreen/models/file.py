@@ -111,7 +111,7 @@ def to_dict(release: Release) -> dict[str, Any]:
 def _optional(release: Release) -> tuple[str, ...]:
     """Return the fields that only some files have."""
     there = [name for name in ("categories", "about") if getattr(release, name)]
-    names = ("table", "standing_out", "declared_bounds", "fallback", "missing_as")
+    names = ("table", "above_noise", "declared_bounds", "fallback", "missing_as")
     there += [name for name in names if getattr(release, name) is not None]
     return (*there, *release.family.file_fields)
 
@@ -296,7 +296,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         table=optional("table", lambda one: table_of_fields(one, names + constant, len(names))),
         schema=found["schema"],
         classes=optional("classes", tuple),
-        standing_out=optional("standing_out", tuple),
+        above_noise=optional("above_noise", tuple),
         about=checked_about(model.get("about", {})),
         declared_bounds=optional("declared_bounds", _numbers),
         fallback=model.get("fallback"),
@@ -380,7 +380,7 @@ def contradictions(release: Release) -> Iterator[str]:
         yield "the features are not those that the categories give."
     if not release.family.fits(release.classes):
         yield "the two classes must differ."
-    if not {*(release.standing_out or ())} <= {*release.selected}:
+    if not {*(release.above_noise or ())} <= {*release.selected}:
         yield "a feature is above the noise that has no coefficient."
     if release.path is not None:
         yield from _of_path(release, release.path)

@@ -77,7 +77,7 @@ class Release:
     whether predictions clip features to their bounds. `categories` has the levels of those columns
     of which features such as ward=B were made, the reference first. `schema` describes the data
     set; only the target's name is read off it. `classes` are declared where the family has classes.
-    `standing_out` are the features detected above the noise, where others have a coefficient too;
+    `above_noise` are the features detected above the noise, where others have a coefficient too;
     None where none has. `about` is what people said of the model: target, author, date and purpose.
     `declared_bounds` are the public bounds of the features, if rows were clipped to others.
     `fallback` is the stage at which a fit failed numerically; None if it did not. `missing_as` is
@@ -107,7 +107,7 @@ class Release:
     table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
     classes: tuple[Any, Any] | None = None
-    standing_out: tuple[int, ...] | None = None
+    above_noise: tuple[int, ...] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     declared_bounds: Array | None = None
     fallback: str | None = None
@@ -246,10 +246,10 @@ class Release:
         """Return those of them that are above the noise; of a table, by their intervals."""
         if self.table is not None:
             clear = {j for j, one in self.intervals.items() if one.low * one.high > 0}
-        elif self.standing_out is None:
+        elif self.above_noise is None:
             return self.selected
         else:
-            clear = set(self.standing_out)
+            clear = set(self.above_noise)
         return [j for j in self.selected if j in clear]
 
     @property
@@ -382,7 +382,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
         max_features=getattr(model, "max_features", None),
         categories={} if columns is None else dict(columns.levels),
         classes=None if classes is None else tuple(classes.tolist()),
-        standing_out=_standing_out(model),
+        above_noise=_above_noise(model),
         declared_bounds=None if np.array_equal(clips, declared) else np.array(declared),
         family=model.family,
         schema=None if model.table_schema is None else model.table_schema.to_dict(),
@@ -390,7 +390,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
     )
 
 
-def _standing_out(model: Any) -> tuple[int, ...] | None:
+def _above_noise(model: Any) -> tuple[int, ...] | None:
     """Return the features that are detected above the noise, if others have a coefficient too."""
     used = np.ravel(model.coef_) != 0
     clear = getattr(model, "selected_", used) & used
@@ -629,7 +629,7 @@ def about_constant(release: Release) -> str:
 
 def reading_of(release: Release) -> Iterator[str]:
     """Yield how to read the numbers: what the lines below a table leave to `explain()`, pages."""
-    if release.standing_out is not None:
+    if release.above_noise is not None:
         names = [plain(release.names[j]) for j in release.chosen]
         verb = "is" if len(names) == 1 else "are"
         yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
@@ -720,8 +720,8 @@ def sign_is_reliable(release: Release, j: int) -> bool:
         return found.low * found.high > 0 and agrees
     if release.intervals:
         return True
-    if release.standing_out is not None:
-        return j in release.standing_out
+    if release.above_noise is not None:
+        return j in release.above_noise
     chances = release.noise_p_values
     return chances is None or not chances[j] > FALSE_RATE
 

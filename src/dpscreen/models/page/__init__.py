@@ -231,7 +231,7 @@ def headline_facts(release: Release, summary: Summary) -> Facts:
     """Return the few numbers that everyone asks for."""
     statement = release.statement
     used = f"{len(summary.rows)}"
-    if release.standing_out is not None:
+    if release.above_noise is not None:
         used = f"{len(release.chosen)} of {used} used"
     measure, value = release.headline
     return [
