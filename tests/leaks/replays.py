@@ -409,6 +409,8 @@ def bytes_of(value: Any) -> Any:
         return [(bytes_of(key), bytes_of(one)) for key, one in value.items()]
     if isinstance(value, tuple | list | np.ndarray):
         return type(value).__name__, [bytes_of(one) for one in value]
+    if isinstance(value, frozenset):
+        return type(value).__name__, sorted(map(repr, value))
     if is_dataclass(value):
         told = {one.name: bytes_of(getattr(value, one.name)) for one in fields(value)}
         return type(value).__name__, told

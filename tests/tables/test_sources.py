@@ -175,7 +175,7 @@ def predicted(home, frame):
 def test_commands_read_a_database_and_write_back_with_ids(database, frame, tmp_path):
     given = ("--table", "visits")
     found = fit_and_predict(database, tmp_path, *given, into="predicted")
-    np.testing.assert_array_equal(found, predicted(tmp_path, frame))
+    np.testing.assert_allclose(found, predicted(tmp_path, frame), rtol=1e-14)
     again = ("predict", tmp_path / "model.json", database, *given, "--id", "visit")
     done = invoke(*again, "--into", "predicted")
     assert done.exit_code == 1
@@ -194,7 +194,7 @@ def test_any_address_of_sqlalchemy(frame, tmp_path):
     frame.to_sql("visits", engine, index=False)
     engine.dispose()
     found = fit_and_predict(address, tmp_path, "--query", "SELECT * FROM visits", into="predicted")
-    np.testing.assert_array_equal(found, predicted(tmp_path, frame))
+    np.testing.assert_allclose(found, predicted(tmp_path, frame), rtol=1e-14)
 
 
 @pytest.fixture
@@ -228,4 +228,4 @@ def test_postgresql(postgres, frame, tmp_path):
     want = SCHEMA.encode(duckdb.from_df(frame))
     assert np.array_equal(np.sort(rows.named_arrays()[1]), np.sort(want.named_arrays()[1]))
     found = fit_and_predict(postgres, tmp_path, "--table", "visits", into="predicted")
-    np.testing.assert_array_equal(found, predicted(tmp_path, frame))
+    np.testing.assert_allclose(found, predicted(tmp_path, frame), rtol=1e-14)

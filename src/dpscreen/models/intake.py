@@ -125,7 +125,7 @@ def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows | EncodedRows):
         return _schema_rows(estimator, X, y)
-    if is_stream(X):
+    if not isinstance(X, np.ndarray) and is_stream(X):
         return _streamed_rows(estimator, X, y)
     columns = frame_columns(X, estimator.categories)
     if columns is not None:

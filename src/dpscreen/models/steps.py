@@ -1,6 +1,6 @@
 """Steps of scikit-learn that learnt from private rows before a private model: refused.
 
-A private model is told nothing of the pipeline that it is in, so `fit` looks up its callers. What a
+A private model does not know the pipeline that it is in, so `fit` looks up its callers. What a
 step learnt is found by its fitted attributes; steps whose result for a row depends on that row and
 on public numbers have none.
 """
@@ -11,11 +11,6 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
-
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import get_tags
 
 from dpscreen._core.words import some
 
@@ -44,6 +39,8 @@ class LearntStep(ValueError):
 
 def refuse_learnt_steps() -> None:
     """Raise `LearntStep` if a pipeline that fits the model has steps that learnt from rows."""
+    if "sklearn.pipeline" not in sys.modules:  # nobody has made one, and importing it takes time
+        return
     found = {type(step).__name__: step for owner in _callers() for step in _learnt(owner)}
     if not found:
         return
@@ -57,6 +54,9 @@ def refuse_learnt_steps() -> None:
 
 def _callers() -> Iterator[Any]:
     """Yield the pipelines and the like among those that called `fit`."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.pipeline import Pipeline
+
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         owner = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
@@ -67,6 +67,10 @@ def _callers() -> Iterator[Any]:
 
 def _learnt(step: Any) -> Iterator[Any]:
     """Yield the steps within a step that hold what they learnt from rows."""
+    from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
     match step:
         case None | str() | FrozenEstimator():
             return
@@ -87,6 +91,8 @@ def _learnt(step: Any) -> Iterator[Any]:
 
 
 def _learns(step: Any) -> bool:
+    from sklearn.utils import get_tags
+
     if not hasattr(step, "transform") or not get_tags(step).requires_fit:
         return False
     kind = _DECLARED.get(type(step).__name__)
