@@ -73,8 +73,8 @@ def test_the_numbers_in_it_are_those_of_the_model():
     assert "disclosed" not in text
     first = model.summary().rows[0]
     way = "raises" if first.effect > 0 else "lowers"
-    step = "1 instead of 0" if first.zero_one else f"{first.step:g} more"
-    assert f"{first.feature} ({step} {way} the prediction by {abs(first.effect):.3g})" in text
+    change = "a change from 0 to 1" if first.zero_one else f"an increase of {first.step:g}"
+    assert f"{change} in {first.feature} {way} the prediction by {abs(first.effect):.3g}" in text
 
 
 def disclosing(release):

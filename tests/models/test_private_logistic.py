@@ -494,4 +494,4 @@ def test_what_stands_out_is_told_where_others_have_a_coefficient_too(tmp_path):
     for told in (model, load(tmp_path / "model.json")):
         assert "a: sign not reliable." in str(told.summary())
         assert "Of these, c is detected above the noise at this budget" in told.explain()
-        assert "The largest effect is: c (" in told.explain()
+        assert "detected above the noise: an increase of 2 in c multiplies" in told.explain()

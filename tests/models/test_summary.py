@@ -89,7 +89,7 @@ def test_a_schema_tells_shares_from_truths(declared, step):
         fields = [{"name": name} | declared for name in release.names]
         release = replace(release, schema={"fields": [*fields, 7]})
     assert summary_of(release).rows[0].step_words == step
-    assert ("1 instead of 0" in explanation_of(release)) == (step == "0→1")
+    assert ("a change from 0 to 1 in" in explanation_of(release)) == (step == "0→1")
     assert ("of a share" in explanation_of(release)) == (declared is None)
 
 
@@ -192,7 +192,7 @@ def test_effects_of_dates_are_per_year_and_other_meanings_have_letters():
     release = replace(release, schema=schema, coefficients=np.ones(6), above_noise=range(6))
     first = next(row for row in summary_of(release).rows if row.feature == plain(name))
     assert (first.step, first.effect, first.step_words) == (365.25, 365.25, "+1yr")
-    assert marks_of(release) == ({0: "a", 1: "b"}, "a: coefficient per day; b: of its log1p")
+    assert marks_of(release) == ({0: "a", 1: "b"}, "a: per day; b: on the log1p scale")
 
 
 def test_html_is_escaped():

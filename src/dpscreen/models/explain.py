@@ -27,7 +27,7 @@ from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
 from dpscreen.solvers.results import NOISE
 
-MOST_FEATURES = 3
+MOST_FEATURES, MOST_DIGITS = 3, 6
 PRIORS = (0.01, 0.1)
 
 
@@ -54,7 +54,11 @@ def result_of(release: Release) -> str:
     target, largest = plain(release.target or "the target"), _effect(release, release.chosen[0])
     many = f"{len(release.chosen)} of {how_many(release.n_features, 'feature')}"
     verb = "has an effect" if len(release.chosen) == 1 else "have effects"
-    return f"{many} {verb} of reliable sign on {target}; the largest: {largest}{_span(release)}."
+    standardised = "standardised " if release.table is not None else ""
+    return (
+        f"{many} {verb} of reliable sign on {target}. The largest {standardised}effect: "
+        f"{largest}{_span(release)}."
+    )
 
 
 def _span(release: Release) -> str:
@@ -62,9 +66,12 @@ def _span(release: Release) -> str:
     j, scale = release.chosen[0], release.scale_of_effects
     if release.table is None:
         return ""
-    ends = (release.intervals[j].low, release.intervals[j].high)
-    low, high = (scale.text(one * float(release.steps[j]), digits=3) for one in ends)
-    return f", 95 % interval {low} to {high}"
+    found, step = release.intervals[j], float(release.steps[j])
+    for digits in range(3, MOST_DIGITS + 1):
+        low, high = (scale.text(one * step, digits=digits) for one in (found.low, found.high))
+        if low != high:
+            break
+    return f" (95 % interval {low} to {high})"
 
 
 def chance_of_failure(epsilon: float, rho: float) -> float:
@@ -83,7 +90,7 @@ def _warning(statement: PrivacyStatement) -> str:
         )
     return (
         "THIS MODEL IS NOT PRIVATE: its noise came from a seed, and whoever knows the seed can "
-        "take it off; do not release it, but fit again without random_state."
+        "remove it; do not release it, but fit again without random_state."
     )
 
 
@@ -107,12 +114,12 @@ def _used(release: Release, n_used: int) -> Iterator[str]:
     if not largest:
         yield _none_clear(release)
         return
+    effect = "effect" if len(largest) == 1 else "effects"
+    which = "" if release.above_noise is None else " detected above the noise"
+    if release.table is not None:
+        effect, which = f"standardised {effect}", " whose intervals exclude no effect"
     told = "; ".join(_effect(release, j) for j in largest)
-    clear = "" if release.above_noise is None else " that are detected above the noise"
-    several = (
-        f"effects{clear if release.table is None else ' whose intervals exclude no effect'} are"
-    )
-    yield f"The largest {'effect is' if len(largest) == 1 else several}: {told}."
+    yield f"The largest {effect}{which}: {told}."
     if release.why_no_intervals is not None:
         yield "How exact these numbers are is not known, because the model has no intervals."
         measure = release.first_measure
@@ -132,15 +139,16 @@ def _none_clear(release: Release) -> str:
 def _effect(release: Release, j: int) -> str:
     name, effect = plain(release.names[j]), float(release.effects[j])
     size = float(release.steps[j])
-    step = "a year" if size == YEAR else f"{number(size)} more"
-    step = "1 instead of 0" if release.zero_one[j] else step
+    change = f"an increase of {'a year' if size == YEAR else number(size)} in {name}"
+    if release.zero_one[j]:
+        change = f"a change from 0 to 1 in {name}"
     scale = release.scale_of_effects
     if scale.ratio:
-        multiplied = release.family.words.multiplied
-        return f"{name} ({step} multiplies {multiplied} by {scale.text(effect)})"
+        ratio = scale.text(effect, digits=3)
+        return f"{change} multiplies {release.family.words.multiplied} by {ratio}"
     way, size = "raises" if effect > 0 else "lowers", abs(scale.shown(effect))
     what = release.changed if scale == PER_CENT else "the prediction"
-    return f"{name} ({step} {way} {what} by {number(size, digits=3)}{scale.sign})"
+    return f"{change} {way} {what} by {number(size, digits=3)}{scale.sign}"
 
 
 def protection_of(statement: PrivacyStatement) -> Iterator[str]:
@@ -218,10 +226,9 @@ def limits_of(statement: PrivacyStatement) -> str:
     """Say what is not protected."""
     counted = "whether a row is there, as it can be counted; " if statement.rows_disclosed else ""
     return (
-        "NOT protected: what the model shows about people in general, which applies to those who "
-        "are like them whether or not their rows were used; what is treated as public, the names "
-        f"of columns and their bounds among it; {counted}{_several(statement)}; choices made by "
-        "looking at the data; running time; and the rows themselves, which the curator holds. "
-        "Other releases from the same rows add to what can be learnt: keep one ledger for all of "
-        "them."
+        "NOT protected: what the model shows about people in general, which holds for anyone like "
+        "them, whether or not their rows were used; what is treated as public, including the names "
+        f"of columns and their bounds; {counted}{_several(statement)}; choices made by looking at "
+        "the data; running time; and the rows themselves, which the curator holds. Other releases "
+        "from the same rows reveal more: keep one ledger for all of them."
     )

@@ -254,12 +254,14 @@ class Release:
 
     @property
     def headline(self) -> tuple[str, str]:
-        """Return the one measure of how good the model is, and its name; "" if none does."""
+        """Return the name and value of the one measure of how good the model is; "" without one."""
         found = self.first_measure
-        if found is None or found.reason is not None:
+        if found is None:
             return "", ""
         scale, measure = self.scale_of_target, self.family.words.measure
         name = measure if scale is None else f"{measure} of {scale}"
+        if found.reason is not None:
+            return name, "not known"
         return name, f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
     @property
@@ -702,9 +704,9 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
         yield "clipping bias", CLIPPED
     word = declared_transform(release.schema, name)
     if word != "none":
-        yield (f"of its {word}",) * 2
+        yield (f"on the {word} scale",) * 2
     if name in declared_numbers(release.schema, "date"):
-        yield ("coefficient per day",) * 2
+        yield ("per day",) * 2
     if any(note.column == plain(name) for note in release.bounds_notes or ()):
         yield ONE_VALUE, ONE_VALUE
 
@@ -733,7 +735,7 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     if release.table is not None and not release.fit_intercept:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
     if release.table is not None and release.table.is_shiftable:
-        lines.append(f"groups under {release.table.undetected:.0f} rows may go undetected")
+        lines.append(f"groups under {release.table.undetected:.0f} rows can go undetected")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)
@@ -747,7 +749,8 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
 def _how_to_read(release: Release) -> str:
     table, effects = release.table, about_effects(release, 20)
     if not release.selected:
-        return about_constant(release)
+        what = "coefficient is identifiable" if table else "effect is above the noise"
+        return f"No {what} at this budget. Predicts {prediction_of_all(release)} for every row."
     if release.intervals:
         return f"{effects} 95 % intervals{': of the refit' if not table else ', not simultaneous'}."
     if table is not None and release.inference is not None:
@@ -768,7 +771,7 @@ def promise_of(statement: PrivacyStatement, *, brief: bool = False) -> str:
     told = f"Privacy: {pair} for {prose(statement.neighbours)}."
     if not brief:
         return f"{told} {statement.disclosure}".rstrip()
-    told = told if len(told) < WIDTH else f"Privacy: {pair} for {prose(statement.unit)}."
+    told = told if len(told) < WIDTH else f"Privacy: {pair} for {prose(statement.brief_unit)}."
     return f"{told} The row count is disclosed." if statement.rows_disclosed else told
 
 

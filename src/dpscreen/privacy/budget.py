@@ -212,6 +212,11 @@ class Unit:
             "left out; "
         )
 
+    @property
+    def brief(self) -> str:
+        """Return the unit in few words."""
+        return str(self) if self.column is None else f"each {self.column!r} ({self.most})"
+
     def __str__(self) -> str:
         if self.is_row:
             return "one row"

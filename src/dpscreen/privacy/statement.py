@@ -183,6 +183,12 @@ class PrivacyStatement:
         return Unit.of_words(self.unit) == ROW
 
     @property
+    def brief_unit(self) -> str:
+        """Return whom the promise is for, in few words."""
+        unit = Unit.of_words(self.unit)
+        return self.unit if unit is None else unit.brief
+
+    @property
     def surplus_left_out(self) -> bool:
         """Whether a column identified units, so that their surplus rows could be left out."""
         unit = Unit.of_words(self.unit)

@@ -200,7 +200,8 @@ class OutcomeQuality(Measured):
     @property
     def line(self) -> str:
         """Return the measures in one line, after a warning if a constant is as good."""
-        return "No better than a constant: " * bool(self._poor) + super().line
+        worse = f"No better than a constant by its {' and '.join(self._poor)}: "
+        return worse * bool(self._poor) + super().line
 
     def __str__(self) -> str:
         worse = f" By its {' and '.join(self._poor)} the model is no better than a constant."

@@ -230,13 +230,11 @@ def in_powers(text: str) -> str:
 def headline_facts(release: Release, summary: Summary) -> Facts:
     """Return the few numbers that everyone asks for."""
     statement = release.statement
-    used = f"{len(summary.rows)}"
-    if release.above_noise is not None:
-        used = f"{len(release.chosen)} of {used} used"
+    used = f"{len(summary.rows)} of {release.n_features}"
     measure, value = release.headline
     return [
         *([(f"{measure}, as released", value)] if measure else []),
-        ("Features chosen" if release.table is None else "Features", used),
+        ("Features used", used),
         ("Epsilon", f"{statement.epsilon:g}"),
         ("Delta", in_powers(f"{statement.delta:g}")),
     ]
@@ -251,7 +249,7 @@ def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterato
         )
     elif not statement.secure_noise:
         yield (
-            "Not private: the noise came from a seed, and whoever knows the seed can take it away. "
+            "Not private: the noise came from a seed, and whoever knows the seed can remove it. "
             "Fit again without random_state before anything is handed over."
         )
     if expected is not None and not expected.useful:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import PER_CENT, EffectScale, figure, nice_step, shortened
+from dpscreen._core.words import LINEAR, PER_CENT, EffectScale, figure, nice_step, shortened
 from dpscreen.models.release import Release, Summary, summary_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_DRAWN = 12
 NAME_CELLS = 20
 WIDTH = 4.1
 MODEL, ESTIMATE, PLAIN = COLOURS[1], COLOURS[0], COLOURS[5]
-LARGEST_EFFECT = 700.0
+LARGEST_EXPONENT = 700.0
 DOMINANT = 8.0
 """Conventional: how many times as large as the median an effect is drawn on a linear axis."""
 
@@ -94,8 +94,10 @@ class EffectPicture:
         return f"effect of {self.change}{on}{unit}{' (square-root axis)' * self.dominated}"
 
     def drawn_at(self, effect: float) -> float:
-        """Return where an effect is drawn; ratios beyond all reason at the edge."""
-        return self.scale.shown(max(-LARGEST_EFFECT, min(effect, LARGEST_EFFECT)))
+        """Return where an effect is drawn; ratios that would overflow at the edge."""
+        if self.scale != LINEAR:
+            effect = max(-LARGEST_EXPONENT, min(effect, LARGEST_EXPONENT))
+        return self.scale.shown(effect)
 
 
 def effects_of(release: Release, summary: Summary | None = None) -> EffectPicture:
