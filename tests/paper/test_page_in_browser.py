@@ -2,7 +2,6 @@
 
 import pytest
 
-from dpscreen.paper.report import Report, write_report
 from tools.browser import browser
 
 
@@ -17,30 +16,6 @@ def test_no_console_message_and_no_request_but_for_the_page(tab):
     assert tab.messages() == []
     assert [url[:5] for url in tab.asked_for()] == ["file:"]
     assert tab.seen("Network.loadingFailed") == []
-
-
-def test_the_watch_would_see_a_request_and_an_error(tmp_path):
-    page = tmp_path / "bad.html"
-    page.write_text("<img src='https://example.org/x.png'><script>throw Error('!')</script>")
-    with browser() as tab:
-        tab.open(page)
-        assert any(url.startswith("https://example.org") for url in tab.asked_for())
-        assert tab.seen("Runtime.exceptionThrown")
-
-
-@pytest.mark.parametrize("key", ["summary", "r2", "control", "theorem2", "proven"])
-def test_every_small_table_is_there(tab, key):
-    assert tab.evaluate(f"document.querySelectorAll('table#{key} tbody tr').length") > 1
-
-
-@pytest.mark.parametrize("number", range(1, 6))
-def test_every_table_of_the_paper_is_there_with_all_its_cells(tab, report, number):
-    cells = [found for found in report.cells if found.cell.table == number]
-    for kind in ("printed", "here"):
-        found = tab.evaluate(f"document.querySelectorAll('#table{number} td.{kind}').length")
-        assert found == len(cells)
-    assert tab.evaluate(f"document.querySelectorAll('#table{number} td.proven').length") > 0
-    assert tab.evaluate(f"document.querySelector('#table{number}').checkVisibility()")
 
 
 @pytest.mark.parametrize(("number", "panels"), [(1, 2), (2, 8), (3, 3), (4, 1)])
@@ -92,24 +67,3 @@ def test_the_dark_theme_turns_text_lines_and_curves(tab):
 
 def brightness(colour: str) -> float:
     return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) / 3
-
-
-def test_an_empty_study_is_a_page_too(tmp_path):
-    write_report(Report(()), tmp_path)
-    with browser() as tab:
-        tab.open(tmp_path / "index.html")
-        assert tab.seen("Runtime.exceptionThrown") == []
-        assert tab.evaluate("document.querySelectorAll('.absent').length") > 4
-        assert tab.evaluate("document.querySelectorAll('#table3 td.printed').length") == 64
-
-
-def test_without_a_browser_the_test_is_skipped_but_fails_in_ci(monkeypatch):
-    from tools import browser as module
-
-    monkeypatch.setattr(module.shutil, "which", lambda name: None)
-    monkeypatch.delenv("CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="no Chromium"):
-        module.find_browser()
-    monkeypatch.setenv("CI", "1")
-    with pytest.raises(pytest.fail.Exception, match="no Chromium"):
-        module.find_browser()

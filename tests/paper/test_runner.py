@@ -56,12 +56,6 @@ def test_rows_do_not_depend_on_workers_or_order(finished, tmp_path):
     assert content(alone.rows) == content(finished[1].rows)
 
 
-def test_a_row_can_be_rerun_alone(finished):
-    experiment = experiments()[1]
-    (again,) = experiment.run(2, ["proven-rnm-screen"])
-    assert content([again]).items() <= content(finished[1].rows).items()
-
-
 def test_nothing_is_computed_twice(finished, monkeypatch):
     store, done = finished
     monkeypatch.setattr(runner, "_worker_pool", None)  # any attempt to compute would fail
@@ -69,33 +63,6 @@ def test_nothing_is_computed_twice(finished, monkeypatch):
     assert content(again.rows) == content(done.rows)
     stored = stored_rows(store, trials=3, experiments=experiments())
     assert content(stored.rows) == content(done.rows)
-
-
-def test_fewer_items_and_trials_need_fewer_rows(finished):
-    store, _ = finished
-    part = stored_rows(store, ["figure1"], trials=1, experiments=experiments())
-    assert {(row.suite, row.method, row.trial) for row in part.rows} == {
-        ("synthetic", "rnm-screen", 0),
-        ("synthetic", "adp-screen", 0),
-    }
-
-
-@pytest.mark.usefixtures("_in_this_process")
-def test_progress_counts_up_to_the_total(tmp_path):
-    seen = []
-    run(
-        ["theorem2"],
-        store=ResultStore(tmp_path),
-        trials=3,
-        jobs=1,
-        on_progress=seen.append,
-        experiments=experiments(),
-    )
-    assert [progress.done for progress in seen] == [0, 1, 2, 3]
-    assert {progress.total for progress in seen} == {3}
-    assert seen[0].seconds_left is None
-    assert seen[-1].seconds_left == 0
-    assert seen[-1].label.startswith("theorem2: d=8, T=40, trial")
 
 
 @pytest.mark.usefixtures("_in_this_process")

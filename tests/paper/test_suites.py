@@ -4,8 +4,6 @@ import pytest
 
 from dpscreen.paper import suites
 from dpscreen.paper.data import ABLATION, PAPER
-from dpscreen.paper.experiments import Regression
-from dpscreen.paper.methods import METHODS, FrankWolfe, Method
 from dpscreen.paper.published import published_data, published_figures, published_value
 from dpscreen.paper.results import StudyError
 from dpscreen.paper.runner import jobs_for
@@ -64,11 +62,6 @@ def test_every_need_can_be_met_and_every_method_is_needed():
             assert any(item.needs(e, name) for item in items), (e.suite, e.data, name)
 
 
-def test_declared_settings_tell_rows_apart():
-    declared = [str(e.declared(name)) for e in all_experiments() for name in e.method_names]
-    assert len(declared) == len(set(declared))
-
-
 def test_an_item_runs_only_what_it_needs():
     jobs = jobs_for(find_items(["table1", "figure2"]), 2)
     assert {job.experiment.suite for job in jobs} == {"synthetic", "real"}
@@ -84,10 +77,3 @@ def test_a_wrong_name_gets_a_hint(name, hint):
         find_items([name])
     with pytest.raises(StudyError, match="no item 'zzz'; known are table1, figure1"):
         find_items(["zzz"])
-
-
-def test_a_new_proven_method_joins_the_suites(monkeypatch):
-    flagship = Method("flagship", "Flagship", FrankWolfe(), "proven", random=True)
-    monkeypatch.setitem(METHODS, "flagship", flagship)
-    for suite in (suites.synthetic_suite, suites.real_suite, suites.ablation_suite):
-        assert all("flagship" in e.method_names for e in suite() if isinstance(e, Regression))
