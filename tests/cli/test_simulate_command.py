@@ -102,7 +102,7 @@ def test_there_is_a_signal_to_be_found():
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.floats(0, 1))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
     schema = TableSchema.from_dict(SCHEMA)
     dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(seed), missing=missing)

@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from sqlglot import exp
 
 from dpscreen import DPFrankWolfe, PrivateLasso, PrivateLogisticLasso, load
-from dpscreen.models.code import comments_of, dialects, formula_of, notes_of
+from dpscreen.models.code import dialects, formula_of
 from dpscreen.models.raw import NoFormula
 from dpscreen.tables.columns.base import BLANKS, value_of
 
@@ -103,14 +103,6 @@ def test_exports_take_the_frame_of_the_fit(levels, outcomes, tmp_path):
             np.testing.assert_allclose(found, wanted(model, few), **CLOSE)
 
 
-def test_columns_without_names_are_one_array():
-    X, y = table(500)
-    model = PrivateLasso(**TOLD, target_bounds=(0, 60)).fit(X.to_numpy(), y)
-    found = model.to_sklearn().predict(X.to_numpy())
-    np.testing.assert_allclose(found, model.predict(X.to_numpy()), **CLOSE)
-    np.testing.assert_allclose(by_onnx(model.to_onnx(), X), found, **CLOSE)
-
-
 def test_a_missing_number_has_no_prediction_without_a_schema(models):
     X = table(3)[0]
     X.loc[1, "age"] = None
@@ -188,19 +180,6 @@ def test_a_dialect_must_be_known_and_be_named_where_a_backslash_is(models):
 
 
 # --- what a formula says --------------------------------------------------------------------------
-
-
-def test_comments_say_what_is_predicted_and_how(tmp_path):
-    model = raw_model("costs", tmp_path)
-    told = [line.removeprefix("-- ") for line in comments_of(model.released(), "sql", "duckdb")]
-    assert told[0] == "PrivateLasso: prediction of cost"
-    assert told[1].startswith("Privacy: epsilon = 3")
-    assert "Predictions are clipped to the declared bounds of the target." in told
-    assert "Features are clipped to the bounds with which the model was fitted." in told
-    assert model.to_formula("sql", dialect="duckdb").startswith("-- PrivateLasso")
-    assert model.to_formula("r").startswith("# PrivateLasso")
-    cells = list(notes_of(model.released(), "excel"))
-    assert any("A2 age, B2 smoker" in line for line in cells)
 
 
 def test_a_model_of_nothing_and_one_that_is_too_large(models, tmp_path):

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
-    PublishedCalibrationWarning,
     RNMScreen,
-    SeededNoiseWarning,
 )
 from dpscreen.privacy import ZCDP, Budget, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
@@ -166,25 +164,6 @@ def test_rnm_screens_when_told_to_and_pays_for_no_more(rows, screen_at, count):
     assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
 
 
-@pytest.mark.parametrize("kind", [RNMScreen, ADPScreen])
-def test_a_schedule_that_cannot_be_known_is_refused_before_rows_are_read(kind):
-    public = {name: one for name, one in PUBLIC.items() if name != "n_iter"}
-    with pytest.raises(ValueError, match="list of iterations needs n_iter"):
-        kind(**public, screen_at=[1, 2]).check_parameters()
-    kind(**public, screen_at=10_000).check_parameters()  # the last, of however many there are
-
-
-def test_warnings_name_the_errata_and_the_seed(private_class, rows):
-    with pytest.warns(PublishedCalibrationWarning, match=r"does not hold \(errata E1") as told:
-        private_class(**PUBLIC, calibration="published").fit(*rows)
-    assert told[0].filename == __file__
-    with pytest.warns(SeededNoiseWarning, match="not private") as told:
-        seeded = private_class(**PUBLIC, random_state=1).fit(*rows)
-    assert told[0].filename == __file__
-    assert not seeded.privacy_.holds
-    assert not seeded.privacy_.secure_noise
-
-
 # --- what is released -----------------------------------------------------------------------------
 
 
@@ -192,20 +171,6 @@ def test_noise_is_fresh_unless_seeded(private_class, rows):
     setting = PUBLIC | {"n_iter": 12}
     models = {private_class(**setting).fit(*rows).coef_.tobytes() for _ in range(40)}
     assert len(models) > 1
-
-
-@pytest.mark.parametrize("seed", [5, "table 1, trial 3", np.int64(5), SeededNoise(5)])
-def test_seeds_repeat(private_class, rows, seed):
-    fresh = lambda: SeededNoise(5) if isinstance(seed, SeededNoise) else seed  # noqa: E731
-    first, second = (private_class(**PUBLIC, random_state=fresh()).fit(*rows) for _ in range(2))
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    assert first.intercept_ == second.intercept_
-
-
-def test_generators_are_accepted_and_advance(rows):
-    for generator in (np.random.default_rng(1), np.random.RandomState(1)):
-        model = RNMScreen(**PUBLIC | {"n_iter": 12}, random_state=generator)
-        assert (model.fit(*rows).coef_ != model.fit(*rows).coef_).any()
 
 
 # --- units ----------------------------------------------------------------------------------------
@@ -245,27 +210,6 @@ def test_values_outside_the_bounds_are_clipped(private_class, rows):
     wild = private_class(**setting).fit(X, y)
     tame = private_class(**setting).fit(np.clip(X, -0.5, 0.5), np.clip(y, -1, 1))
     np.testing.assert_array_equal(wild.coef_, tame.coef_)
-
-
-def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
-    import dpscreen.models.frank_wolfe as home
-
-    X, y = rows
-    setting = PUBLIC | {"n_iter": 40, "random_state": 8, "calibration": "published"}
-    folded = private_class(**setting).fit(X, y)
-    monkeypatch.setattr(home, "gram_pays", lambda *_, **__: False)
-    dense = private_class(**setting).fit(X, y)
-    np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
-
-
-def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, rows):
-    X, y = rows
-    order = np.random.default_rng(3).permutation(len(X))
-    setting = PUBLIC | {"n_iter": 40, "random_state": 8}
-    straight = private_class(**setting).fit(X, y)
-    shuffled = private_class(**setting).fit(X[order], y[order])
-    np.testing.assert_array_equal(straight.coef_, shuffled.coef_)
-    assert straight.intercept_ == shuffled.intercept_
 
 
 def test_proven_fits_from_a_random_start_stay_on_the_lattice(private_class, rows):

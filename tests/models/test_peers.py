@@ -39,12 +39,7 @@ def kind(request):
 # --- the contract ---------------------------------------------------------------------------------
 
 
-@parametrize_with_checks(
-    [
-        *(kind(**WIDE) for kind in KINDS),
-        peers.NoisyIHT(**WIDE, row_norm=1.0, fit_intercept=False, n_rows=100),
-    ]
-)
+@parametrize_with_checks([kind(**WIDE) for kind in KINDS])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from fitted_models import KINDS, fitted
-from sklearn.exceptions import NotFittedError
 
-from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load
-from dpscreen._core.words import figure, markdown, number, percent, plain
-from dpscreen.models.delivery import BoundsNote
+from dpscreen import PrivateLogit, PrivateOLS, load
+from dpscreen._core.words import figure, number, plain
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import marks_of, summary_of
 
@@ -62,15 +58,6 @@ def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, ste
     assert release.steps.tolist() == [step] * 6
     np.testing.assert_array_equal(release.effects, release.coefficients * step)
     assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
-
-
-def test_a_step_of_what_a_schema_calls_whole_is_at_least_1():
-    """Bounds of a count may be no whole numbers: an adult more was half of one."""
-    release = declaring(np.array([(0, 4.7)] * 6))
-    assert release.steps.tolist() == [0.5] * 6
-    for kind, step in (("number", 0.5), ("integer", 1.0)):
-        fields = [{"name": name, "type": kind} for name in release.names]
-        assert replace(release, schema={"fields": fields}).steps.tolist() == [step] * 6
 
 
 @pytest.mark.parametrize(
@@ -149,14 +136,6 @@ def test_intervals_are_those_of_the_inference():
     assert "[0.025" in str(model.summary())
 
 
-def test_many_bounds_that_cut_rows_off_are_one_sentence():
-    notes = tuple(BoundsNote(f"x{j}", 0, j, "upper") for j in range(3))
-    release = replace(fitted("lasso").released(), bounds_notes=notes)
-    told = explanation_of(release)
-    assert told.count("Bounds:") == 1
-    assert "point, in x0, x1 and x2; bounds_notes_ has" in told
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_four_lines_below_a_table_of_numbers_that_paste(kind):
     text = str(fitted(kind).summary())
@@ -195,13 +174,6 @@ def test_effects_of_dates_are_per_year_and_other_meanings_have_letters():
     assert marks_of(release) == ({0: "a", 1: "b"}, "a: per day; b: on the log1p scale")
 
 
-def test_html_is_escaped():
-    html = fitted("lasso").summary()._repr_html_()
-    assert "&lt;b&gt;" in html
-    assert "<b>" not in html
-    assert html.count("<tr>") == len(fitted("lasso").summary().rows) + 2
-
-
 def test_names_cannot_move_the_cursor_or_break_a_line():
     release = fitted("lasso").released()
     evil = ("\x1b[2Jage", "a\nb", "‮abc", "x" * 5000, "<script>", "é")
@@ -212,47 +184,6 @@ def test_names_cannot_move_the_cursor_or_break_a_line():
     assert max(map(len, text.splitlines())) < 120
     assert "\\x1b[2Jage" in text
     assert "é" in text
-
-
-def test_pandas_is_not_needed_to_print():
-    code = (
-        "import sys, numpy as np; sys.modules['pandas'] = None\n"
-        "from dpscreen import DPFrankWolfe\n"
-        "model = DPFrankWolfe(radius=1, n_iter=2, epsilon=1, delta=1e-6, feature_bounds=(0, 1),"
-        " target_bounds=(0, 1)).fit(np.ones((50, 2)), np.ones(50))\n"
-        "print(model.summary(), model.explain())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "features used" in done.stdout
-
-
-def test_before_a_fit():
-    for ask in ("summary", "explain", "to_model_card", "to_registry_entry"):
-        with pytest.raises(NotFittedError):
-            getattr(PrivateLasso(), ask)()
-    with pytest.raises(NotFittedError):
-        PrivateLasso().save("nowhere.json")
-
-
-@pytest.mark.parametrize(
-    ("share", "shown"),
-    [
-        (0.5, "50 %"),
-        (0.7310585, "73 %"),
-        (0.0267, "2.7 %"),
-        (0.99995, "99.995 %"),
-        (0.01, "1 %"),
-        (1.0, "more than 99.9999 %"),
-        (0.0, "less than 0.0001 %"),
-    ],
-)
-def test_percent(share, shown):
-    assert percent(share) == shown
-
-
-def test_text_is_made_safe():
-    assert plain("a\tb\x00") == "a\\tb\\x00"
-    assert markdown("a|b*c_<i>\n# d") == "a\\|b\\*c\\_&lt;i&gt; \\# d"
 
 
 @pytest.mark.parametrize("kind", [PrivateOLS, PrivateLogit])
