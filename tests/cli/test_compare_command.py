@@ -1,9 +1,9 @@
-"""`dpscreen compare`, as a real process and in this one."""
+"""`dpscreen compare`."""
 
 import json
 from functools import partial
 
-from tools.command import dpscreen, here
+from tools.command import here
 
 SMALL = ("--rows", 500, "--features", 8, "--repetitions", 2)
 SCHEMA = {
@@ -24,7 +24,7 @@ dpscreen_compare = partial(here, "compare")
 
 
 def test_a_table_with_its_picture(tmp_path):
-    done = dpscreen("compare", *SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path)
+    done = here("compare", *SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in ("private-lasso", "dp-fw", "rnm-screen", "lasso", "none"):
         assert name in done.stdout

@@ -1,4 +1,4 @@
-"""`dpscreen contest`, as a real process and in this one."""
+"""`dpscreen contest`."""
 
 import json
 from functools import partial
@@ -9,7 +9,7 @@ import pytest
 
 from dpscreen.planning.standings import CONTESTED
 from tools.browser import browser
-from tools.command import dpscreen, failed, here
+from tools.command import failed, here
 
 contest = partial(here, "contest")
 
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(folder):
     """Return the page, and what the real process said."""
-    done = dpscreen(
+    done = here(
         *("contest", "tables", "--public", "--trials", 1, "--epsilon", 5),
         *("--page", "contest.html"),
         cwd=folder.parent,

@@ -557,14 +557,14 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
         assert "where one of the two is rare" in message
 
 
-def test_a_split_of_outcomes_by_a_process_of_its_own(wide):
+def test_a_split_of_outcomes(wide):
     table = pd.read_csv("data.csv")  # odds of 180 for a deviation of age had no end in a quarter
     table["high"] = table["cost"] + np.random.default_rng(0).normal(0, 100, len(table)) > 250
     table.to_csv("data.csv", index=False)
     asked = ("fit", "data.csv", "--schema", "high.json", "--epsilon", 8, "--delta", "1e-6")
     asked += ("--model", "logistic", "--inference", "split", "--rows-public", 5000)
-    done = run(*asked, "-o", "yes.json", "--report", "page.html", cwd=wide)
-    assert done.returncode == 0, done.stderr
+    done = invoke(*asked, "-o", "yes.json", "--report", "page.html")
+    assert done.exit_code == 0, done.stderr
     message = " ".join(done.stdout.split())
     assert "refit [0.025 0.975]" in message
     assert "on rows held out" in message

@@ -1,4 +1,4 @@
-"""`dpscreen ledger`, as a real process and in this one."""
+"""`dpscreen ledger`."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
-from tools.command import command_line, dpscreen, failed, here, succeeded
+from tools.command import command_line, failed, here, succeeded
 from tools.ledgers import as_single_file, database
 
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
@@ -32,7 +32,7 @@ def ledger(tmp_path):
 
 def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
     declared = ("--declare", "unit=one row", "--declare", "version=a=b", "--note", "for two years")
-    done = dpscreen("ledger", "create", "budget.ledger", *GRANT, *declared, cwd=tmp_path)
+    done = here("ledger", "create", "budget.ledger", *GRANT, *declared, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "survey 2024 written to budget.ledger: epsilon 2 at delta 1e-06" in done.stderr

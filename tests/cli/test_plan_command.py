@@ -1,4 +1,4 @@
-"""`dpscreen plan`, as a real process and in this one."""
+"""`dpscreen plan`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from dpscreen.planning import plan as planning
 from dpscreen.planning import power
 from dpscreen.planning.plan import Needed, setting_of
-from tools.command import dpscreen, here, invoke, succeeded
+from tools.command import here, invoke, succeeded
 
 dpscreen_plan = partial(here, "plan")
 
 
 def test_a_plan_with_its_picture(tmp_path):
-    done = dpscreen(
+    done = here(
         "plan",
         *("--rows", 500, "--features", 10, "--epsilon", 1, "--effect", 0.4),
         *("--plot", "plan.png"),

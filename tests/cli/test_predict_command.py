@@ -1,4 +1,4 @@
-"""`dpscreen predict`, as a real process and in this one."""
+"""`dpscreen predict`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 
 import dpscreen
 from dpscreen.tables.schema import TableSchema
-from tools.command import dpscreen as run
-from tools.command import failed, invoke
+from tools.command import failed, here, invoke
 
 DESCRIPTOR = {
     "fields": [
@@ -72,7 +71,7 @@ def read(text):
 
 
 def test_predictions_on_the_shell():
-    done = run("predict", "model.json", "new.csv")
+    done = here("predict", "model.json", "new.csv")
     assert (done.returncode, done.stderr) == (0, "")
     np.testing.assert_allclose(read(done.stdout), expected(), rtol=1e-12)
 

@@ -1,4 +1,4 @@
-"""`dpscreen schema`, as a real process and in this one."""
+"""`dpscreen schema`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpscreen.tables.schema import load_schema, schema_text
-from tools.command import dpscreen, failed, here, succeeded
+from tools.command import failed, here, succeeded
 
 DATA = "age;who;cost\n34;Zebedee;5\n"
 FILLED = {
@@ -51,7 +51,7 @@ def test_odd_names_stay_what_they_are():
 
 def test_a_new_schema_holds_names_and_nothing_else(folder):
     made = ("new", "data.csv", "-o", "schema.json", "--target", "cost", "--unit", "who")
-    done = dpscreen("schema", *made, cwd=folder)
+    done = here("schema", *made, cwd=folder)
     assert (done.returncode, done.stdout) == (0, "")
     assert "never by looking at the data" in " ".join(done.stderr.split())
     text = (folder / "schema.json").read_text()

@@ -1,4 +1,4 @@
-"""`dpscreen show`, as a real process and in this one."""
+"""`dpscreen show`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import dpscreen
-from tools.command import dpscreen as run
-from tools.command import failed, invoke, succeeded
+from tools.command import failed, here, invoke, succeeded
 
 SETTING = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (0, 1), "target_bounds": (-5, 5)}
 
@@ -33,7 +32,7 @@ show = partial(invoke, "show")
 
 
 def test_a_model_on_the_shell(files):
-    done = run("show", "model.json", cwd=files)
+    done = here("show", "model.json", cwd=files)
     succeeded(done, "of 4 features used", "Composition: ", stderr="")
     assert "\x1b" not in done.stdout
 

@@ -1,4 +1,4 @@
-"""`dpscreen simulate`, as a real process, and the tables it draws."""
+"""`dpscreen simulate`, and the tables it draws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpscreen.tables import dummy as dummies
 from dpscreen.tables.dummy import csv_parts, simulate_table, write_parquet
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema, load_schema
-from tools.command import dpscreen, failed, here
+from tools.command import failed, here
 
 SCHEMA = {
     "fields": [
@@ -64,7 +64,7 @@ def same_rows(one, other):
 def test_csv_and_parquet_hold_the_same_rows(folder):
     asked = ("--schema", "schema.json", "--rows", 500, "--seed", 3, "--missing", 0.05)
     for name in ("dummy.csv", "dummy.parquet"):
-        done = dpscreen("simulate", *asked, "-o", name, cwd=folder)
+        done = here("simulate", *asked, "-o", name, cwd=folder)
         assert (done.returncode, done.stdout) == (0, "")
         assert "500 rows" in done.stderr
         assert "true effect" in done.stderr

@@ -16,7 +16,7 @@ from dpscreen.privacy.replay import record, replay
 from dpscreen.tables.check import NOT_PRIVATE, FormatFault
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
-from tools.command import dpscreen, invoke
+from tools.command import here, invoke
 
 SCHEMA = """\
 target = "cost"
@@ -96,9 +96,9 @@ def test_a_planted_fault_stops_before_booking_and_names_its_column(place, column
 
 
 @pytest.mark.parametrize("proceed", ["--force", "--no-check"])
-def test_a_person_or_a_pipeline_may_proceed_as_a_real_process(place, proceed):
+def test_a_person_or_a_pipeline_may_proceed(place, proceed):
     in_us_format(table()).to_csv(place / "t.csv", index=False)
-    done = dpscreen(*FIT, *BOOKED, proceed, cwd=place)
+    done = here(*FIT, *BOOKED, proceed, cwd=place)
     assert done.returncode == 0, done.stderr
     assert len(PrivacyLedger(place / "l.ledger").entries()) == 1
 

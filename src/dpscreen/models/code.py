@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from importlib import resources
 from itertools import product
 from typing import Any
 
@@ -443,63 +444,31 @@ def _written(form: str) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
 
 # --- R --------------------------------------------------------------------------------------------
 
-_R_TEXT = '.text <- function(x) trimws(as.character(x), whitespace = "[ \\t\\r\\n\\v\\f]")'
-_R_NUMBER = """.number <- function(x, plain = TRUE, gone = c()) {
-  if (is.numeric(x) || is.logical(x)) n <- as.numeric(x)
-  else if (!plain) stop("numbers with signs other than a decimal point must be read before")
-  else {
-    t <- .text(x)
-    n <- rep(NA_real_, length(t))
-    ok <- grepl("^%s$", t)
-    n[ok] <- as.numeric(t[ok])
-    n[t %%in%% c(%s)] <- 1
-    n[t %%in%% c(%s)] <- 0
-  }
-  n[!is.finite(n) | n %%in%% gone] <- NA
-  n
-}"""
-_R_DAY = """.day <- function(x, form, pattern, gone = c()) {
-  if (inherits(x, "Date")) d <- floor(as.numeric(x))
-  else if (inherits(x, "POSIXt")) d <- as.numeric(as.Date(format(x, "%Y-%m-%d")))
-  else {
-    t <- .text(x)
-    d <- as.numeric(as.Date(ifelse(grepl(pattern, t), t, NA_character_), format = form))
-  }
-  d[d %in% gone] <- NA
-  d
-}
-.part <- function(d, part) {
-  p <- as.POSIXlt(as.Date(d, origin = "1970-01-01"))
-  switch(part, days = d, weekday = (d + 3) %% 7 + 1, month = p$mon + 1, year = p$year + 1900)
-}"""
-_R_PICK = """.pick <- function(x, n, words, adds, numbers, number_adds, gone, gone_numbers, missing,
-                  otherwise, numeric) {
-  t <- .text(x)
-  found <- adds[match(t, words)]
-  by_number <- number_adds[match(n, numbers)]
-  found[is.na(found)] <- by_number[is.na(found)]
-  none <- is.na(x) | t %in% gone | n %in% gone_numbers | (numeric & is.na(n))
-  ifelse(none, missing, ifelse(is.na(found), otherwise, found))
-}"""
-_R_PICK_PART = """.pick_part <- function(p, numbers, adds, missing) {
-  found <- adds[match(p, numbers)]
-  ifelse(is.na(found), missing, found)
-}"""
-_R_FILL = ".fill <- function(x, missing) ifelse(is.na(x), missing, x)"
 _R_FUNCTIONS = {"": "%s", "square": "(%s)^2", "expit": "plogis(%s)"}
 
 
-def _in_r(model: RawModel) -> str:
+def _r_helpers(names: Collection[str]) -> str:
+    """Return the functions of `export.R` that have these names."""
+    file = resources.files("dpscreen.models").joinpath("export.R")
+    every = file.read_text(encoding="utf-8").strip().split("\n\n")
+    text = "\n".join(one for one in every if one.partition(" <- ")[0] in names)
     true, false = (", ".join(map(_r_text, words_of(one))) for one in (1.0, 0.0))
-    helpers = [_R_TEXT, _R_NUMBER % (NUMBER.replace(r"\.", "[.]"), true, false), _R_FILL]
+    words = {"@NUMBER@": NUMBER.replace(r"\.", "[.]"), "@TRUE@": true, "@FALSE@": false}
+    for mark, shown in words.items():
+        text = text.replace(mark, shown)
+    return text
+
+
+def _in_r(model: RawModel) -> str:
+    names = {".text", ".number", ".fill"}
     if any(one.cell.kind == "day" for one in model.reads):
-        helpers += [_R_DAY, _R_PICK_PART]
+        names |= {".day", ".part", ".pick_part"}
     if any(isinstance(one, Lookup) and not one.part for one in model.reads):
-        helpers.append(_R_PICK)
+        names.add(".pick")
     total = " +\n  ".join([number(model.intercept), *map(_r_term, model.terms)])
     total = _R.written(clipped(CELL, model.bounds), lambda _: total)
     total = _R_FUNCTIONS.get(model.inverse, f"{model.inverse}(%s)") % total
-    return "\n".join(["local({", *helpers, total, "})"])
+    return "\n".join(["local({", _r_helpers(names), total, "})"])
 
 
 class Text(Writer[str]):
