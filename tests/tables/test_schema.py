@@ -104,7 +104,7 @@ WRONG = [
     ("fields.0.constraints.maximun", 5, "did you mean 'maximum'?"),
     ("fields.0.constraints.exclusiveMinimum", 5, "exclusiveMinimum is not supported: use minimum"),
     ("fields.0.groupChar", "x", "groupChar must be"),
-    ("fields.0.missingValues", ["x"], "put missingValues beside `fields`"),
+    ("fields.0.missingValues", "x", "must be a list of texts"),
     ("fields.0.decimalChar", "x", "decimalChar must be"),
     ("fields.1.type", DROP, "column 'smoker' has no type"),
     ("fields.1.constraints", {}, "column 'smoker' has no levels: list the texts"),

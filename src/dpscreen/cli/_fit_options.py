@@ -175,7 +175,8 @@ def _opened_ledger(options: Any, schema: TableSchema, method: str) -> Booking | 
     if options.purpose is not None:
         with wrong_usage():
             purpose = one_line("--purpose", options.purpose)
-    return Booking.of(PrivacyLedger(options.ledger), schema, purpose)
+    others = options.other_rows or options.no_check
+    return Booking.of(PrivacyLedger(options.ledger, other_rows=others), schema, purpose)
 
 
 def check_budget(ready: PreparedFit) -> None:

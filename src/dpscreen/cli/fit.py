@@ -73,6 +73,11 @@ if TYPE_CHECKING:
 )
 @paper_options
 @click.option("--ledger", type=PATH, help="Book the cost here first.")
+@click.option(
+    "--other-rows",
+    is_flag=True,
+    help="Book rows that the ledger has not booked before, as after rows were added.",
+)
 @click.option("--purpose", help="What this is for: recorded in the ledger and on the page.")
 @click.option("--author", help="Who made it, for the model file and the page.")
 @click.option("--date", help="When, for the model file and the page; or today.")
@@ -83,7 +88,8 @@ if TYPE_CHECKING:
 @click.option(
     "--no-check",
     is_flag=True,
-    help="Do not check the rows first: a run then never ends because of what a cell holds.",
+    help="Check neither the rows nor whether the ledger knows them: a run then never ends because "
+    "of what a cell holds.",
 )
 @console.JSON(help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:

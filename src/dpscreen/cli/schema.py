@@ -92,6 +92,59 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
     return given | {"dialect": Dialect(encoding=encoding, sheet=number)}
 
 
+@command.command("import")
+@click.argument("codebook", type=PATH)
+@console.OUTPUT(type=PATH, help="Where to write it, as TOML.  [default: stdout]")
+@click.option("--target", help="The column to be predicted.")
+@click.option("--unit", help="The column that identifies the person, such as a patient number.")
+@click.option("--labels", is_flag=True, help="The table holds labels (female) and no codes (2).")
+@click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]")
+@click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252.")
+@console.FORCE(help="Replace a file that is there.")
+def import_codebook(
+    codebook: Path,
+    output: Path | None,
+    target: str | None,
+    unit: str | None,
+    labels: bool,
+    force: bool,
+    **given: Any,
+) -> None:
+    """Make a schema from a code book: what the documentation of a table declares.
+
+    CODEBOOK is a data dictionary in CSV or Excel (a line for each variable, or for each of its
+    codes; also those of REDCap), CSVW or a Table Schema in JSON, a file of SPSS, Stata or SAS
+    (pyreadstat), or Parquet or Arrow. Of files that hold rows, only the metadata is read.
+
+    Levels, formats and missing codes are proposed as they are declared, and bounds where the code
+    book itself declares them. A dictionary that lists means or counts was made from rows, so its
+    least and greatest values are not used. Go over the result before you fit: a code book that was
+    written by looking at the rows reveals something of them.
+
+    \b
+    Examples:
+      dpscreen schema import dictionary.csv -o schema.toml --target cost
+      dpscreen schema import survey.sav -o schema.toml --target income --labels
+    """
+    from dpscreen.tables.codebooks import codebook_toml, read_codebook
+
+    console.check_output(output, force=force)
+    if output is not None and not schema.is_toml(output):
+        raise click.BadParameter("must end in .toml.", param_hint="--output")
+    book = read_codebook(codebook, **with_dialect(given))
+    text = codebook_toml(book, target=target, unit=unit, labels=labels, table=codebook.name)
+    for note in book.notes:
+        say(f"Note: {note}")
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    with console.write_failures(output):
+        write_text(output, text)
+    still_open = len(asking.open_columns(schema.load_toml(output)))
+    say(f"Written to {output}: {how_many(len(book.columns), 'column')}, {still_open} still open.")
+    say(f"Next: dpscreen schema check {shlex.quote(str(output))} --data data.csv")
+
+
 @command.command()
 @click.argument("data", type=PATH)
 @console.OUTPUT(

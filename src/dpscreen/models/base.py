@@ -88,11 +88,22 @@ class Charges:
     def __init__(self, ledger: Any, limit: ZCDP, unit: Unit, purpose: str) -> None:
         self._ledger, self._limit, self._unit, self._purpose = ledger, limit, unit, purpose
         self.booked = ZCDP.free()
+        self._marks: frozenset[str] = frozenset()
+
+    def recognise(self, rows: RowSource) -> None:
+        """Make the marks by which the ledger knows whether it has booked these rows before."""
+        self._open()
+        key = getattr(self._ledger, "row_key", None)
+        if key is not None:
+            self._marks = rows.marks(key)
+
+    def _open(self) -> None:
+        if isinstance(self._ledger, str | os.PathLike):
+            self._ledger = PrivacyLedger(self._ledger)
 
     def check(self) -> None:
         """Raise `BudgetRefused` if the ledger does not cover the whole limit even now."""
-        if isinstance(self._ledger, str | os.PathLike):
-            self._ledger = PrivacyLedger(self._ledger)
+        self._open()
         if not isinstance(self._ledger, PrivacyLedger):
             return
         self._ledger.check_unit(str(self._unit))
@@ -108,7 +119,7 @@ class Charges:
 
     def book(self, cost: ZCDP) -> None:
         """Book a part of the limit for good, or raise `BudgetRefused`."""
-        reserve(self._ledger, cost, purpose=self._purpose, unit=self._unit)
+        reserve(self._ledger, cost, purpose=self._purpose, unit=self._unit, marks=self._marks)
         self.booked = self.booked + cost
 
     def book_rest(self) -> None:
@@ -223,6 +234,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                 values = values_of(rows) if counted else None
                 spend = self._prepare(settings, promise, noise, rows)
                 self._warn_of_rows(promise)
+                promise.charges.recognise(rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
                 self._book(promise.charges)
                 try:

@@ -22,12 +22,13 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Words
 from dpscreen.privacy.budget import ZCDP
+from dpscreen.rows.marks import mixed
 from dpscreen.rows.source import ArrayRows
 from dpscreen.rows.sparse import SparseRows
 
 MOST_VALUES = 2**18
 """Hashes kept of a table: of a larger one, overlaps of less than 1 in 10⁴ may be missed."""
-_KEYS = np.array([secrets.randbits(64), secrets.randbits(64) | 1], dtype=np.uint64)
+_KEYS = secrets.randbits(64), secrets.randbits(64)
 
 
 class RefitWarning(UserWarning):
@@ -105,9 +106,6 @@ def _hashed(values: Array, size: int) -> Words:
     """Return keyed hashes of values but 0, 1 and NaN: the smaller ones, if there are too many."""
     kept = np.asarray(values, dtype=np.float64)
     kept = kept[(kept != 0) & (kept != 1) & ~np.isnan(kept)]
-    found: Words = (kept.view(np.uint64) ^ _KEYS[0]) * _KEYS[1]
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
-        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
-    found ^= found >> np.uint64(31)
+    found = mixed(kept, *_KEYS)
     most = np.uint64(min(2**64 * MOST_VALUES // max(size, 1), 2**64 - 1))
     return np.asarray(found[found <= most], dtype=np.uint64)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.words import rounded_up, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Set
 
     from dpscreen.planning.methods import FitRequest
     from dpscreen.privacy.budget import ZCDP, Budget
@@ -55,10 +55,17 @@ class Booking:
 
         return cls(ledger, purpose, str(schema.privacy_unit or ROW), mark)
 
-    def reserve(self, cost: ZCDP, *, purpose: str) -> object:
+    @property
+    def row_key(self) -> bytes:
+        """The secret under which marks of rows are made."""
+        return self.ledger.row_key
+
+    def reserve(self, cost: ZCDP, *, purpose: str, marks: Set[str] = frozenset()) -> object:
         """Book the cost for good, or raise `BudgetRefused`."""
         detail = f"{purpose} {self.mark}".rstrip()
-        made = self.ledger.reserve(cost, purpose=self.purpose, detail=detail, unit=self.unit)
+        made = self.ledger.reserve(
+            cost, purpose=self.purpose, detail=detail, unit=self.unit, marks=marks
+        )
         self.booked = cost if self.booked is None else self.booked + cost
         return made
 

@@ -18,6 +18,7 @@ from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
 from dpscreen.rows.lattice import ExactDesign, LatticeDesign
 from dpscreen.rows.loss import SQUARED, Loss
+from dpscreen.rows.marks import column_sums, marks_of
 from dpscreen.rows.sums import ColumnMap, lattice_columns
 
 _BLOCK_BYTES = 8 << 20
@@ -216,6 +217,14 @@ class RowSource(ABC):
     @abstractmethod
     def feature_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(X, *args) over all parts of the rows."""
+
+    def marks(self, key: bytes) -> frozenset[str]:
+        """Return marks by which a ledger recognises the rows; none if no column has many values."""
+        return marks_of(self.content, self.target_total, key)
+
+    def content(self, *keys: int) -> Integers:
+        """Return sums of hashes of the features' cells."""
+        return self.feature_total(column_sums, *keys)
 
     @abstractmethod
     def lattice(self, units: PublicUnits) -> ExactDesign:

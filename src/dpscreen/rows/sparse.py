@@ -39,6 +39,7 @@ from dpscreen.rows.lattice import (
     on_lattice,
 )
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
+from dpscreen.rows.marks import mixed, summed
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.source import Count, PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS, short_factors
@@ -437,6 +438,13 @@ class SparseRows(RowSource):
     def feature_total(self, count: Count, *args: Any) -> Integers:
         """Refuse: the cells of sparse rows are never looked at one by one."""
         raise NotImplementedError("sparse rows keep their public bounds.")
+
+    def content(self, *keys: int) -> Integers:
+        """Return keyed sums of the stored cells."""
+        cells = self.X.tocoo()
+        kept = cells.data != 0
+        places = mixed(cells.col[kept], *keys)
+        return summed(mixed(cells.data[kept], *keys) ^ places)[None]
 
     def lattice(self, units: PublicUnits) -> SparseLatticeDesign:
         """Return the rows in public units on the lattice."""

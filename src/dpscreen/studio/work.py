@@ -189,7 +189,8 @@ def _release(order: ReleaseOrder, report: Report) -> int:
 
     schema, model = order.fit.prepared(order.fit.n_rows)
     purpose = usual_purpose(schema, order.fit.method)
-    booking = Booking.of(PrivacyLedger(order.ledger), schema, purpose, mark=order.ticket)
+    ledger = PrivacyLedger(order.ledger, other_rows=not order.checked)
+    booking = Booking.of(ledger, schema, purpose, mark=order.ticket)
     refusal = booking.shortfall(Budget(order.fit.epsilon, order.fit.delta))
     if refusal is not None:
         raise FitFailed(refusal)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpscreen.tables.columns import Column
 from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.encode import Encoder
 
@@ -83,16 +84,19 @@ def csv_parts(parts: Iterable[Dummy], schema: Declaration) -> Iterator[bytes]:
     """Yield the bytes of a table as the schema's dialect has it, the names first."""
     encoder = codecs.getincrementalencoder(schema.dialect.encoding)(errors="replace")
     yield encoder.encode(_lines([[column.name for column in schema.fields]], schema))
-    empty = "" if "" in schema.missing_values else next(iter(schema.missing_values), "")
     for part in parts:
         spelled = [
             [
-                empty if cell is None else column.spelled(cell)
+                _empty(column) if cell is None else column.spelled(cell)
                 for cell in part.table.column(column.name).to_pylist()
             ]
             for column in schema.fields
         ]
         yield encoder.encode(_lines(zip(*spelled, strict=True), schema))
+
+
+def _empty(column: Column) -> str:
+    return "" if "" in column.missing else next(iter(column.missing), "")
 
 
 def _lines(rows: Iterable[Iterable[str]], schema: Declaration) -> str:

@@ -43,6 +43,7 @@ FIELD = {
     "bare": "bareNumber",
     "true": "trueValues",
     "false": "falseValues",
+    "missing": "missingValues",
     "format": "format",
     "parts": "parts",
     "since": "since",
@@ -247,7 +248,7 @@ EMPTY = {"target": '""', "unit": '""', "rows_per_unit": "1"}
 HEADS = {
     "defaults": "for whatever neither a column nor a pattern declares",
     "patterns": "for columns whose name fits; the first that fits counts",
-    "columns": 'bounds = [0, 9], categories = ["a", "b"] or type = "boolean"',
+    "columns": 'bounds = [0, 9], categories = ["a", "(other)"], type = "boolean"',
 }
 EXAMPLES = {"defaults": "bounds = [0, 1]", "patterns": '"*_pct" = {bounds = [0, 100]}'}
 
@@ -283,15 +284,18 @@ def settings_proposed(found: Proposal) -> dict[str, Any]:
     return {"bounds": list(found.bounds)} | fill
 
 
-def toml_text(document: Document, *, table: str = "the table") -> str:
-    """Return the file, with comments that say what is left to fill in."""
+def toml_text(
+    document: Document, *, table: str = "the table", notes: Mapping[str, str] | None = None
+) -> str:
+    """Return the file, with comments that say what is left to fill in, or other `notes`."""
+    said = notes or {}
     parts = [INTRODUCTION.format(table=plain(table)), *_top(document)]
     for key in ("defaults", "patterns"):
         given = document.get(key, {}).items()
         lines = [f"{toml_key(name)} = {toml_value(one)}" for name, one in given]
         parts.append(_section(key, lines or _examples(key, document)))
     columns = document.get("columns", {})
-    parts.append(_section("columns", [_line(document, name) for name in columns]))
+    parts.append(_section("columns", [_line(document, name, said.get(name)) for name in columns]))
     return "\n".join(parts)
 
 
@@ -317,9 +321,10 @@ def _section(key: str, lines: Sequence[str]) -> str:
     return "\n".join([_commented(f"[{key}]", HEADS[key]), *lines]) + "\n"
 
 
-def _line(document: Document, name: str) -> str:
+def _line(document: Document, name: str, note: str | None) -> str:
     settings = document["columns"][name]
-    return _commented(f"{toml_key(name)} = {toml_value(settings)}", _advice(document, name))
+    comment = _advice(document, name) if note is None else note
+    return _commented(f"{toml_key(name)} = {toml_value(settings)}", comment)
 
 
 def _advice(document: Document, name: str) -> str:

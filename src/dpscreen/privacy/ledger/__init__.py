@@ -25,7 +25,7 @@ What it does not do:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -41,6 +41,7 @@ from dpscreen.privacy.ledger.export import (
     document,
 )
 from dpscreen.privacy.ledger.file import Content, LedgerFile, LedgerProblem
+from dpscreen.privacy.ledger.marks import KnownRows, OtherRows
 from dpscreen.privacy.ledger.records import (
     UNKNOWN,
     Account,
@@ -52,7 +53,7 @@ from dpscreen.privacy.ledger.records import (
 )
 from dpscreen.privacy.ledger.single_file import SingleFile
 
-__all__ = ["BudgetRefused", "LedgerProblem", "PrivacyLedger", "WrongUnit", "reserve"]
+__all__ = ["BudgetRefused", "LedgerProblem", "OtherRows", "PrivacyLedger", "WrongUnit", "reserve"]
 
 FilePath = str | os.PathLike[str]
 NOTHING = ZCDP.free()
@@ -79,20 +80,27 @@ class Reservable(Protocol):
 
 
 def reserve(
-    ledger: Reservable | FilePath | None, cost: ZCDP, *, purpose: str, unit: Unit = ROW
+    ledger: Reservable | FilePath | None,
+    cost: ZCDP,
+    *,
+    purpose: str,
+    unit: Unit = ROW,
+    marks: Set[str] = frozenset(),
 ) -> None:
     """Reserve from a ledger, from the ledger at a path, or, with None, from nothing.
 
     Call it when all parameters are checked and before any noise is drawn; spend at most `cost`, and
     only if it returns. A `PrivacyLedger` is given the unit; who puts another in front of one, as a
-    `Reservable`, passes the unit on.
+    `Reservable`, passes the unit on. `marks` are of the rows, under the ledger's `row_key`.
     """
     if ledger is None:
         return
     if isinstance(ledger, str | os.PathLike):
         ledger = PrivacyLedger(ledger)
     if isinstance(ledger, PrivacyLedger):
-        ledger.reserve(cost, purpose=purpose, unit=str(unit))
+        ledger.reserve(cost, purpose=purpose, unit=str(unit), marks=marks)
+    elif marks:
+        ledger.reserve(cost, purpose=purpose, marks=marks)  # type: ignore[call-arg]
     else:
         ledger.reserve(cost, purpose=purpose)
 
@@ -115,6 +123,9 @@ class PrivacyLedger:
         it: it has been put back to an older copy, or is another one.
     timeout : float, default=30
         Seconds to wait while other processes hold the ledger.
+    other_rows : bool, default=False
+        Whether to book rows that are not those booked before, and to remember them, too. Rows are
+        recognised if one column is the same in every cell, in any order.
 
     Raises
     ------
@@ -138,8 +149,16 @@ class PrivacyLedger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: FilePath, *, since: str | None = None, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: FilePath,
+        *,
+        since: str | None = None,
+        timeout: float = 30.0,
+        other_rows: bool = False,
+    ) -> None:
         self._file = _file(path, timeout)
+        self._other_rows = other_rows
         with self._file.reading() as content:
             _, entries = self._begin(content)
         if since is not None and since not in {self._account.seal, *(e.hash for e in entries)}:
@@ -226,6 +245,7 @@ class PrivacyLedger:
         who: str | None = None,
         detail: str = "",
         unit: str = UNKNOWN,
+        marks: Set[str] = frozenset(),
     ) -> Reservation:
         """Book a cost for good. When this returns, and only then, as much may be spent.
 
@@ -242,6 +262,8 @@ class PrivacyLedger:
         unit : str, default=""
             Whom the cost is for, as a privacy statement's `unit` says it; it is kept at the end of
             `detail`. All that is booked must be for one kind of unit.
+        marks : set of str, default=()
+            Marks of the rows, under `row_key`.
 
         Returns
         -------
@@ -254,6 +276,8 @@ class PrivacyLedger:
             The cost does not fit. The message and the exception say what remains.
         WrongUnit
             The cost is for another kind of unit than what was declared or booked before.
+        OtherRows
+            The rows are not those that were booked before.
         LedgerProblem
             The ledger cannot be used, or another process holds it (`LedgerBusy`).
         """
@@ -265,6 +289,8 @@ class PrivacyLedger:
             entry = chain.sealed(asked)
             if chain.spent + entry.cost > self.total:
                 raise self._refused(entry.cost, ZCDP(self.total.rho - chain.spent.rho))
+            if marks:
+                KnownRows.of(self.path).admit(marks, self.path, others=self._other_rows)
             content.append(entry)
         self._chain = chain.then(entry)
         return entry
@@ -288,6 +314,12 @@ class PrivacyLedger:
         """Return the whole ledger, of one moment, as values that JSON can hold."""
         chain, entries = self._history()
         return document(self._account, entries, chain.hash)
+
+    @property
+    def row_key(self) -> bytes:
+        """The secret under which marks of rows are made; drawn when it is first needed."""
+        with self._file.reading():
+            return KnownRows.of(self.path).key
 
     @property
     def path(self) -> Path:

@@ -23,6 +23,7 @@ from dpscreen.tables.columns.base import (
     Level,
     Picks,
     Transform,
+    are_texts,
     chosen,
     level_text,
     value_of,
@@ -166,7 +167,7 @@ def read_column(
         "minimum": _bound(kind, entry, "minimum", constraints.get("minimum")),
         "maximum": _bound(kind, entry, "maximum", constraints.get("maximum")),
         "declared": frozenset(name for name, one in constraints.items() if one not in (None, [])),
-        "missing": missing,
+        "missing": tuple(entry.setting("missingValues", missing, are_texts, "missing-values")),
         "fill": fill,
         "transform": transform,
     }

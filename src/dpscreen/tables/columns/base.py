@@ -34,7 +34,7 @@ CONSTRAINTS = (
     *("minimum", "maximum", "enum", "required", "unique", "pattern"),
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
 )
-_UNREADABLE = {"missingValues": "missing-values", "categories": "categories"}
+_UNREADABLE = {"categories": "categories"}
 
 
 # --- what a text or a JSON value stands for -------------------------------------------------------
