@@ -58,7 +58,7 @@ class KnownRows:
             raise OtherRows(
                 f"The ledger {home} has booked other rows than these: no column is the same in "
                 "every cell. Nothing was booked. If they belong to its data set, as when rows "
-                "were added or corrected, tell it so: --other-rows, in Python "
+                "were added or corrected, use --other-rows, in Python "
                 "PrivacyLedger(path, other_rows=True), in the studio --no-check."
             )
         if not marks <= self.marks:
