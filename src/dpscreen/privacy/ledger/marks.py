@@ -42,7 +42,7 @@ class KnownRows:
             return new
         except (NotStrictJson, KeyError, TypeError, ValueError):
             raise Foreign(
-                f"cannot tell which rows it is for: {ROWS} is damaged. Remove that file to let it "
+                f"does not show which rows it is for: {ROWS} is damaged. Remove that file to let it "
                 "learn them anew"
             ) from None
 
