@@ -67,26 +67,6 @@ def _in_this_process(monkeypatch):
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
-    stored = (small[0] / "dpscreen-study" / "results.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "out").mkdir()
-    damaged = [*stored[:2], "garbage\n", *stored[3:]]
-    (tmp_path / "out" / "results.jsonl").write_text("".join(damaged))
-    asked = ("theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
-    done = reproduce(*asked, cwd=tmp_path, run=here)
-    assert done.returncode == 0, done.stderr
-    assert "damaged" in done.stderr
-    assert "results.jsonl.corrupt" in done.stderr
-    assert (tmp_path / "out" / "results.jsonl.corrupt").read_text() == "".join(damaged)
-    kept = (tmp_path / "out" / "results.jsonl").read_text().splitlines(keepends=True)
-    assert len(kept) == 6
-    assert set(kept) >= {*stored[:2], *stored[3:]}
-    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert "damaged" in page
-    assert str(tmp_path) not in page
-
-
-@pytest.mark.usefixtures("_in_this_process")
 def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
     asked = ("table2", "theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
     done = reproduce(*asked, cwd=tmp_path, run=here)

@@ -158,14 +158,14 @@ def _report(store: ResultStore, done: StudyRun | None, *, audited: bool) -> Repo
     problems = (*(done.problems if done else ()), *stored.problems)
     with_rows = {row.data for row in stored.rows}
     skipped = done.skipped if done else ()
-    for message in dict.fromkeys(problem.message for problem in problems):
+    for message in dict.fromkeys(problems):
         console.say(f"Note: {message}")
     for one in skipped:
         console.say(f"Left out: {one.message}")
     if not stored.rows:
         raise StudyError(f"there are no results in {store.directory}; run `dpscreen reproduce`")
     # Directories stay off the page.
-    texts = dict.fromkeys(one.message.replace(f"{store.directory}/", "") for one in problems)
+    texts = dict.fromkeys(one.replace(f"{store.directory}/", "") for one in problems)
     left_out = tuple(
         Skipped(
             one.data,

@@ -1,8 +1,7 @@
 """Result rows, and the file they live in: JSON lines, appended one by one, never lost.
 
-Every line carries a checksum. A last line that was cut short is dropped, a damaged one is set aside
-together with the file it stood in, and rows computed with other settings or versions are recognised
-by their fingerprint.
+Every line carries a checksum. What is damaged or cut short is left out, as its trial can be run
+again, and rows computed with other settings or versions are recognised by their fingerprint.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpscreen._core.files import strict_json, write_text
+from dpscreen._core.words import how_many
 
 FILE_NAME = "results.jsonl"
 REVISION = 3
@@ -64,13 +64,6 @@ class TrialRow:
         return RowKey(self.suite, self.data, self.method, self.trial)
 
 
-class ResultsProblem(NamedTuple):
-    """Something about a results file that its owner should know."""
-
-    kind: str  # "truncated", "corrupt" or "other settings"
-    message: str
-
-
 class Skipped(NamedTuple):
     """A data set that could not be used, and why or how to get it."""
 
@@ -82,7 +75,7 @@ class StudyRun(NamedTuple):
     """Good rows, what was wrong with others, and the data sets that could not be used."""
 
     rows: tuple[TrialRow, ...] = ()
-    problems: tuple[ResultsProblem, ...] = ()
+    problems: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -136,25 +129,18 @@ def _checksum(text: str) -> str:
 
 
 def read_rows(path: Path) -> StudyRun:
-    """Read every good row, and say what was wrong with the rest. The file is not changed."""
+    """Read every good row, and say how many lines are damaged. The file is not changed."""
     if not path.exists():
         return StudyRun()
     *lines, tail = path.read_bytes().split(b"\n")
-    rows, damaged = [], []
-    for number, line in enumerate(lines, start=1):
+    rows, damaged = [], int(tail != b"")  # a last line that was cut short
+    for line in lines:
         try:
             rows.append(from_line(line.decode()))
         except (ValueError, TypeError, AttributeError, RecursionError):
-            damaged.append(number)
-    problems = []
-    if damaged:
-        which = ", ".join(map(str, damaged[:5])) + (", …" if len(damaged) > 5 else "")
-        text = f"{len(damaged)} damaged line(s) were left out (line {which})."
-        problems.append(ResultsProblem("corrupt", f"{path}: {text}"))
-    if tail:
-        text = "the last line is cut short and was dropped; its trial is run again."
-        problems.append(ResultsProblem("truncated", f"{path}: {text}"))
-    return StudyRun(tuple(rows), tuple(problems))
+            damaged += 1
+    left_out = f"{path}: left out {how_many(damaged, 'damaged line')}, to be computed again."
+    return StudyRun(tuple(rows), (left_out,) if damaged else ())
 
 
 # --- the file ---------------------------------------------------------------------------------
@@ -168,9 +154,9 @@ class ResultStore:
         self.path = self.directory / FILE_NAME
 
     def open(self) -> StudyRun:
-        """Make sure that rows can be written, repair the file if need be, and read it.
+        """Make sure that rows can be written, and read the file.
 
-        A damaged file is renamed to `results.jsonl.corrupt`, its good rows are kept.
+        Of a damaged file the good rows are kept, and beside it the file as it was.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -180,13 +166,12 @@ class ResultStore:
         loaded = read_rows(self.path)
         if not loaded.problems:
             return loaded
-        problems = []
-        for kind, message in loaded.problems:
-            kept = f" The damaged file is kept as {self._set_aside()}." if kind == "corrupt" else ""
-            problems.append(ResultsProblem(kind, message + kept))
+        before = self.path.with_name(f"{FILE_NAME}.corrupt")
+        shutil.copyfile(self.path, before)
         # A full copy first, then one rename: at no moment is a good row in neither file.
         write_text(self.path, "".join(f"{to_line(row)}\n" for row in loaded.rows))
-        return StudyRun(loaded.rows, tuple(problems))
+        told = (f"{one} The file as it was is {before}." for one in loaded.problems)
+        return StudyRun(loaded.rows, tuple(told))
 
     def append(self, row: TrialRow) -> None:
         """Write one row, through to the operating system."""
@@ -195,8 +180,3 @@ class ResultStore:
                 file.write(to_line(row).encode() + b"\n")
         except OSError as error:
             raise StudyError(f"cannot write to {self.path}: {error.strerror}") from error
-
-    def _set_aside(self) -> Path:
-        names = (f"{FILE_NAME}.corrupt{number or ''}" for number in (None, *range(2, 1000)))
-        aside = next(path for path in map(self.path.with_name, names) if not path.exists())
-        return Path(shutil.copyfile(self.path, aside))

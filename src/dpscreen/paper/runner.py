@@ -21,7 +21,6 @@ from dpscreen.models.base import one_blas_thread
 from dpscreen.paper.data import DataError, available, dataset, how_to_get
 from dpscreen.paper.experiments import Experiment
 from dpscreen.paper.results import (
-    ResultsProblem,
     ResultStore,
     RowKey,
     Skipped,
@@ -71,7 +70,7 @@ def jobs_for(
 
 def current_rows(
     rows: Iterable[TrialRow], wanted: Iterable[Job]
-) -> tuple[dict[RowKey, TrialRow], list[ResultsProblem]]:
+) -> tuple[dict[RowKey, TrialRow], list[str]]:
     """Return the rows that were computed with today's settings and versions; count the others."""
     places = {key[:3]: job.experiment for job in wanted for key in job.keys.values()}
     expected = {place: fingerprint(one.declared(place[2])) for place, one in places.items()}
@@ -85,7 +84,7 @@ def current_rows(
     if not foreign:
         return have, []
     unused = "made with other settings or versions; they stay in the file but are not used."
-    return have, [ResultsProblem("other settings", f"{foreign} row(s) were {unused}")]
+    return have, [f"{foreign} row(s) were {unused}"]
 
 
 Outcome = list[TrialRow] | Skipped
