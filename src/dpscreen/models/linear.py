@@ -457,7 +457,7 @@ columns_
         found = self._from_file.noise_p_values
         if found is None:
             raise ValueError("noise p-values need a path, which this model does not have.")
-        return found
+        return found.copy()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

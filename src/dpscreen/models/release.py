@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,7 +146,7 @@ class Release:
             raise ValueError("the features are not those that the categories give.")
         return columns
 
-    @property
+    @cached_property
     def steps(self) -> Array:
         """Return a step of every feature: a round number in its own units, the same in every fit.
 
@@ -161,7 +162,7 @@ class Release:
         dates = np.isin(self.names, list(declared_numbers(self.schema, "date")))
         return np.where(dates, YEAR, np.where(whole & ~shares, np.maximum(steps, 1.0), steps))
 
-    @property
+    @cached_property
     def zero_one(self) -> Mask:
         """Return which features are 0 or 1 by bounds or schema; shares too without one."""
         numbers = declared_numbers(self.schema)
@@ -211,7 +212,7 @@ class Release:
         scale = target_of(self.schema)
         return None if scale in (None, name) else plain(str(scale))
 
-    @property
+    @cached_property
     def estimates(self) -> Array:
         """Return the coefficients to report: those of intervals, in a regression table.
 
@@ -233,7 +234,7 @@ class Release:
         """Return a standard deviation of every feature where it is released, else its step."""
         return self.steps if self.table is None else self.table.scales
 
-    @property
+    @cached_property
     def selected(self) -> list[int]:
         """Return the features that the model uses, the largest standardised effect first."""
         sizes = np.abs(self.estimates * self.typical)
@@ -269,13 +270,13 @@ class Release:
         """Return the measure of quality that headlines show; None without a quality."""
         return None if self.quality is None else Measure.of(self.quality, *self.family.measures[0])
 
-    @property
+    @cached_property
     def intervals(self) -> dict[int, FeatureInterval]:
         """Return the intervals by feature."""
         found = () if self.inference is None else self.inference.intervals
         return {interval.feature: interval for interval in found}
 
-    @property
+    @cached_property
     def noise_p_values(self) -> Array | None:
         """Return the noise p-values; None where there is no path to compute them from."""
         path = self.path
