@@ -42,8 +42,8 @@ class KnownRows:
             return new
         except (NotStrictJson, KeyError, TypeError, ValueError):
             raise Foreign(
-                f"does not show which rows it is for: {ROWS} is damaged. Remove that file to let it "
-                "learn them anew"
+                f"does not show which rows it is for: {ROWS} is damaged. Remove that file to let "
+                "it learn them anew"
             ) from None
 
     def write(self, home: Path) -> None:
