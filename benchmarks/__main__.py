@@ -36,6 +36,7 @@ from benchmarks import (
     tables,
     tables_quality,
 )
+from benchmarks.contest import known
 from benchmarks.timing import RATIOS, machine
 
 BENCHMARKS = {
@@ -47,6 +48,8 @@ BENCHMARKS = {
     "quality": quality.main,
     "outcomes": outcomes.main,
     "contest": contest.main,
+    "contest-open": contest.main_open,
+    "contest-known": known.main,
     "ruler": ruler.main,
     "paper-defaults": paper_defaults.main,
     "logit": logit.main,
@@ -69,6 +72,8 @@ LONG = {
     "open-problems",
     "outcomes",
     "contest",
+    "contest-open",
+    "contest-known",
     "paper-defaults",
     "logit",
     "heaps",

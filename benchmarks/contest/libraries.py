@@ -1,0 +1,77 @@
+"""Rivals that are packages of others, as they are: diffprivlib and DP-EBM of interpret.
+
+Both are optional; without the package the method does not play. Their noise is in floats.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+class NotInstalled(Exception):
+    """A package of the contest is missing."""
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as problem:
+        raise NotInstalled(f"{name}: {problem}") from problem
+
+
+def _models_of_diffprivlib() -> Any:
+    """Return its models; for its trees it imports names that newer scikit-learn does not have."""
+    tree = importlib.import_module("sklearn.tree._tree")
+    for name in ("DOUBLE", "DTYPE", "NODE_DTYPE"):
+        if not hasattr(tree, name):
+            setattr(tree, name, np.float64)
+    return _package("diffprivlib.models")
+
+
+def linear_by_diffprivlib(
+    X: Array, y: Array, bounds: Array, target: tuple[float, float], epsilon: float, seed: int
+) -> Any:
+    """Fit its linear regression (functional mechanism), pure ε."""
+    models = _models_of_diffprivlib()
+    model = models.LinearRegression(
+        epsilon=epsilon, bounds_X=tuple(bounds.T), bounds_y=target, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+def boosted_by_interpret(
+    X: Array,
+    y: Array,
+    bounds: Array,
+    target: tuple[float, float] | None,
+    epsilon: float,
+    delta: float,
+    seed: int,
+) -> Any:
+    """Fit DP-EBM with its defaults; without target bounds it is a classifier."""
+    privacy = _package("interpret.privacy")
+    given = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "feature_types": ["continuous"] * X.shape[1],
+        "privacy_bounds": bounds,
+        "random_state": seed,
+        "n_jobs": 1,
+    }
+    if target is None:
+        model = privacy.DPExplainableBoostingClassifier(**given)
+    else:
+        model = privacy.DPExplainableBoostingRegressor(
+            **given, privacy_target_min=target[0], privacy_target_max=target[1]
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y if target is not None else y.astype(int))

@@ -1,0 +1,265 @@
+"""Fits of the contest: every method on every table, as records that the page is made of."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.contest import libraries, rivals
+from benchmarks.contest.binned import fit_binagg
+from benchmarks.contest.tables import LOOSENESS, Entry, Numbers
+from dpscreen.planning.arenas import PublicTable, simulated
+from dpscreen.planning.methods import FAMILY_METHODS, FitRequest, estimator
+from dpscreen.privacy import Budget, SeededNoise, named_seed
+
+Array = Any
+Record = dict[str, Any]
+NOT_PRIVATE = "not private"
+EPSILONS = (0.5, 1.0, 3.0, 10.0)
+DELTA = 1e-6
+SEED = "contest"
+HELD_OUT = 0.2
+WORST = {"regression": -0.5, "binary": 0.5, "support": 0.0, "intervals": -math.inf}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One fit: rows, public bounds, a budget, and where noise comes from."""
+
+    X: Array
+    y: Array
+    table: PublicTable
+    epsilon: float
+    seed: str
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.epsilon, DELTA)
+
+    @property
+    def noise(self) -> SeededNoise:
+        return SeededNoise(self.seed)
+
+    @property
+    def number(self) -> int:
+        """Return a seed for packages of others."""
+        return named_seed(self.seed) % 2**31
+
+
+Fit = Callable[[Request], Any]
+
+
+def packaged(name: str) -> Fit:
+    """Return a method of the package, by its name."""
+
+    def fit(request: Request) -> Any:
+        given = FitRequest(
+            request.budget,
+            request.table.feature_bounds,
+            request.table.target_bounds,
+            n_rows=len(request.y),
+            random_state=request.noise,
+            classes=(0, 1),
+        )
+        return estimator(name, given).fit(request.X, request.y)
+
+    return fit
+
+
+def peer(kind: type[Any], *, binary: bool = False) -> Fit:
+    """Return a rival that is a peer of the package's own."""
+
+    def fit(request: Request) -> Any:
+        given: dict[str, Any] = {} if binary else {"target_bounds": request.table.target_bounds}
+        model = kind(
+            epsilon=request.epsilon,
+            delta=DELTA,
+            feature_bounds=request.table.feature_bounds,
+            n_rows=len(request.y),
+            random_state=request.noise,
+            **given,
+        )
+        return model.fit(request.X, request.y)
+
+    return fit
+
+
+def _binagg(request: Request) -> Any:
+    table = request.table
+    return fit_binagg(
+        request.X, request.y, table.feature_bounds, table.target_bounds, request.budget, request.noise
+    )
+
+
+def _diffprivlib(request: Request) -> Any:
+    table, rows = request.table, (request.X, request.y)
+    return libraries.linear_by_diffprivlib(
+        *rows, table.feature_bounds, table.target_bounds, request.epsilon, request.number
+    )
+
+
+def _dp_ebm(request: Request) -> Any:
+    target = request.table.target_bounds if request.table.family.has_scale else None
+    return libraries.boosted_by_interpret(
+        request.X,
+        request.y,
+        request.table.feature_bounds,
+        target,
+        request.epsilon,
+        DELTA,
+        request.number,
+    )
+
+
+REGRESSION: dict[str, Fit] = {
+    **{
+        name: packaged(name)
+        for name in (
+            "private-lasso",
+            "private-ols",
+            "adassp",
+            "boosted-adassp",
+            "noisy-iht",
+            "dp-sis",
+            "dp-gcd",
+            "dp-fw",
+            "rnm-screen",
+            "tukey-em",
+            "kendall-tukey-em",
+        )
+    },
+    "ihm": peer(rivals.HessianMixing),
+    "dp-gd": peer(rivals.GradientDescent),
+    "binagg": _binagg,
+    "dp-ebm": _dp_ebm,
+    "diffprivlib": _diffprivlib,
+}
+BINARY: dict[str, Fit] = {
+    **{
+        name: packaged(name)
+        for name in (
+            "private-logistic",
+            "private-logit",
+            "noisy-descent",
+            "class-means",
+            "outcome-fw",
+        )
+    },
+    "objective-perturbation": peer(rivals.ObjectivePerturbation, binary=True),
+    "dp-ebm": _dp_ebm,
+}
+METHODS = {"regression": REGRESSION, "binary": BINARY}
+OURS = {
+    "regression": "private-lasso",
+    "binary": "private-logistic",
+    "intervals": "private-ols",
+    "support": "private-lasso",
+}
+PACKAGE = {
+    "regression": ("private-lasso", "private-ols"),
+    "binary": ("private-logistic", "private-logit"),
+    "intervals": ("private-ols",),
+    "support": ("private-lasso", "free-screen"),
+}
+"""Methods of the package that are not others'."""
+
+
+class NotPlayed(Exception):
+    """A method is not installed here, so it has no place in the ranking."""
+
+
+def on_table(
+    name: str,
+    division: str,
+    draw: Callable[[int], PublicTable],
+    trials: int,
+    epsilons: tuple[float, ...] = EPSILONS,
+    methods: tuple[str, ...] = (),
+) -> Iterator[Record]:
+    """Yield every fit on a table, the one without privacy first."""
+    kind = division.removeprefix("simulated ")
+    for trial in range(trials):
+        table = draw(trial)
+        stratify = table.y if kind == "binary" else None
+        split = train_test_split(
+            table.X,
+            table.y,
+            test_size=HELD_OUT,
+            random_state=named_seed(f"{SEED}/{name}/{trial}") % 2**31,
+            stratify=stratify,
+        )
+        rows, held, y, truth = split
+        shape = {"division": division, "table": name, "n": len(table.y), "d": table.X.shape[1]}
+        family = "gaussian" if kind == "regression" else "binomial"
+        reference = make_pipeline(StandardScaler(), FAMILY_METHODS[family].reference())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best = scored(reference.fit(rows, y), held, truth, kind)
+        yield shape | {"method": NOT_PRIVATE, "epsilon": None, "trial": trial} | best
+        for method in methods or METHODS[kind]:
+            for epsilon in epsilons:
+                seed = f"{SEED}/{name}/{trial}/{method}/{epsilon!r}"
+                request = Request(rows, y, table, epsilon, seed)
+                try:
+                    found = one_fit(METHODS[kind][method], request, held, truth, kind)
+                except NotPlayed as problem:
+                    print(f"{method} does not play: {problem}", flush=True)
+                    break
+                yield shape | {"method": method, "epsilon": epsilon, "trial": trial} | found
+
+
+def one_fit(fit: Fit, request: Request, held: Array, truth: Array, kind: str) -> Record:
+    """Return score and time of one fit; what is refused or fails has the worst score."""
+    began = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # seeded noise, bounds and penalties: all on purpose
+            found = scored(fit(request), held, truth, kind)
+    except libraries.NotInstalled as problem:
+        raise NotPlayed(str(problem)) from None
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as problem:
+        found = {"score": WORST[kind], "refused": True, "why": str(problem)[:80]}
+    return {"refused": False} | found | {"seconds": time.process_time() - began}
+
+
+def scored(model: Any, held: Array, truth: Array, kind: str) -> Record:
+    """Return R², or AUC and log loss, on held-out rows."""
+    if kind == "regression":
+        predicted = np.asarray(model.predict(held), dtype=np.float64)
+        if not np.isfinite(predicted).all():
+            raise ValueError("predictions are not finite.")
+        return {"score": max(WORST[kind], float(r2_score(truth, predicted)))}
+    loss = None
+    if hasattr(model, "predict_proba"):
+        p = np.clip(np.asarray(model.predict_proba(held))[:, 1], 0.001, 0.999)
+        order, loss = p, float(log_loss(truth, p))
+    if hasattr(model, "decision_function"):
+        order = np.ravel(model.decision_function(held))
+    return {"score": float(roc_auc_score(truth, order)), "log_loss": loss}
+
+
+def bounded(entry: Entry, numbers: Numbers, looseness: float = LOOSENESS) -> Any:
+    """Return what draws the table of a trial: the same rows, bounds guessed anew."""
+
+    def draw(trial: int) -> PublicTable:
+        seed = named_seed(f"bounds/{entry.name}/{trial}") % 2**63
+        return numbers.bounded(looseness, seed, entry.division)
+
+    return draw
+
+
+def simulations() -> Iterator[tuple[str, str, Callable[[int], PublicTable]]]:
+    """Yield the package's simulated designs, by name and division."""
+    for name, arena in simulated(SEED).items():
+        kind = "regression" if arena(0).family.has_scale else "binary"
+        yield name.removeprefix("simulated, "), f"simulated {kind}", arena
