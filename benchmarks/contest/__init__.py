@@ -2,7 +2,9 @@
 
 The rules are in README.md beside this file. `contest` runs the open and the locked tables once,
 logs the run in `runs.jsonl` and rewrites the page; `contest-open` runs the open ones alone, as
-often as you like, and prints. `DPSCREEN_TABLES` chooses open tables by a part of their name,
+often as you like, and prints. `contest-page` writes the page anew from the records of the
+last run. `contest-synthetic` is the division of least squares on
+synthetic data, which is slow. `DPSCREEN_TABLES` chooses open tables by a part of their name,
 `DPSCREEN_METHODS` methods by name, `DPSCREEN_LOOSENESS` other bounds; records are kept in
 dpscreen-contest/.
 """
@@ -19,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import intervals, play, support
+from benchmarks.contest import intervals, play, support, synthetic
 from benchmarks.contest.page import Standings, write_results
 from benchmarks.contest.tables import LOOSENESS, MANIFEST, loaded, manifest
 from benchmarks.inference import write
@@ -30,6 +32,9 @@ HOME = MANIFEST.parent
 RUNS, RESULTS = HOME / "runs.jsonl", HOME / "results.csv"
 SMALL = {"intervals": 10, "support": 4}
 """Repetitions of the small divisions for each trial of the others."""
+
+BESIDE = ("private-lasso", "boosted-adassp", "adassp", "dp-gd")
+"""Methods that synthetic data are compared with."""
 
 Record = dict[str, Any]
 
@@ -89,6 +94,23 @@ def sections(found: list[Record]) -> Iterator[tuple[str, Standings]]:
                 yield name, Standings(here, division)
 
 
+def main_synthetic() -> None:
+    """Compare least squares on synthetic data with faster methods, on open tables."""
+    PLACE.mkdir(exist_ok=True)
+    name = "regression, synthetic data"
+
+    def found() -> Iterator[Record]:
+        entries = [one for one in manifest() if not one.locked and one.division == "regression"]
+        for entry, numbers in loaded(tuple(entries)):
+            if numbers.X.shape[1] < synthetic.MOST_COLUMNS:
+                draw = play.bounded(entry, numbers)
+                methods = (*BESIDE, *play.SLOW)
+                yield from play.on_table(entry.name, name, draw, repeats(1), methods=methods)
+
+    for title, standings in sections(kept(found(), PLACE / "synthetic.jsonl")):
+        write(title, standings.text())
+
+
 def main_open() -> None:
     """Run the open tables and print; nothing is logged."""
     PLACE.mkdir(exist_ok=True)
@@ -119,8 +141,17 @@ def main() -> None:
     with RUNS.open("a", encoding="utf-8") as log:
         log.write(json.dumps(line, ensure_ascii=False) + "\n")
     write_results(found, RESULTS)
-    for name, standings in sections(found):
-        write(name, standings.text())
+    main_page()
+
+
+def main_page() -> None:
+    """Write the page from the records of the last run; `contest` ends with it."""
+    for kind in ("contest", "synthetic"):
+        path = PLACE / f"{kind}.jsonl"
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            for name, standings in sections([json.loads(one) for one in lines]):
+                write(name, standings.text())
 
 
 def _ranks(standings: Standings) -> dict[str, dict[str, float]]:

@@ -162,7 +162,7 @@ def _bin_of(X: Array, boxes: list[tuple[Array, Array]], top: Array) -> Array:
     """Return the box of every row; the last half of a feature holds its upper end."""
     place = np.zeros(len(X), dtype=np.int64)
     for k, (low, high) in enumerate(boxes):
-        inside = ((X >= low) & ((X < high) | (high == top))).all(axis=1)
+        inside = ((low <= X) & ((high > X) | (high == top))).all(axis=1)
         place[inside] = k
     return place
 

@@ -37,7 +37,7 @@ class Sample:
 
 
 Fit = Callable[[Sample, Budget, Noise], Array]
-"""Rows, (ε, δ) and noise to 95 % intervals of the features' coefficients; NaN where there is none."""
+"""Rows, budget and noise to 95 % intervals of the features' coefficients; NaN for none."""
 
 
 # --- one noisy matrix -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The contest behind docs/peers.md: `make contest`, or `python -m benchmarks contest 5`.
+"""The contest on tables that rules were made on: `python -m benchmarks contest-known 5`.
 
 The tables of `tables-quality` and `outcomes` are written as CSV files with schemas, bounds drawn as
 a user guesses them, into dpscreen-contest/tables; then the command itself runs:

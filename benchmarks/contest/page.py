@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.contest.play import EPSILONS, NOT_PRIVATE, OURS, PACKAGE
+from benchmarks.contest.play import EPSILONS, NOT_PRIVATE, OURS, PACKAGE, kind_of
 
 Record = dict[str, Any]
 MEASURES = {"regression": "R²", "binary": "AUC", "intervals": "−score", "support": "F1"}
@@ -28,7 +28,7 @@ class Standings:
     """The records of one division, open or locked."""
 
     def __init__(self, records: Sequence[Record], division: str) -> None:
-        self.division, self.kind = division, division.removeprefix("simulated ")
+        self.division, self.kind = division, kind_of(division)
         self.records = [one for one in records if one["epsilon"] in (None, *EPSILONS)]
         self._scores: dict[tuple[str, str, Any], list[float]] = defaultdict(list)
         for one in self.records:

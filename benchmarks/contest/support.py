@@ -16,7 +16,7 @@ from dpscreen.privacy import Budget, SeededNoise, named_seed
 Array = Any
 SELECTORS = ("private-lasso", "noisy-iht", "dp-sis", "dp-gcd", "free-screen")
 GIVEN_SIZE = ("noisy-iht", "dp-sis", "dp-gcd", "best-subset")
-"""Made for prediction, or for a known size: they get the true size, and their largest weights count.
+"""Made for prediction or a known size: they get the true size, and their largest weights count.
 Ours do not get it."""
 
 BOUNDS = 8.0

@@ -1,0 +1,154 @@
+"""The contest: locked tables stay locked, rivals within their budget, and scores are scores."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from dpscreen.privacy import ZCDP, Budget, SeededNoise
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+contest = import_module("benchmarks.contest")
+tables = import_module("benchmarks.contest.tables")
+rivals = import_module("benchmarks.contest.rivals")
+binned = import_module("benchmarks.contest.binned")
+intervals = import_module("benchmarks.contest.intervals")
+synthetic = import_module("benchmarks.contest.synthetic")
+support = import_module("benchmarks.contest.support")
+
+
+def test_locked_tables_are_run_by_the_logged_command_alone(monkeypatch):
+    loaded = []
+    monkeypatch.setattr(contest, "loaded", lambda entries: loaded.extend(entries) or iter(()))
+    monkeypatch.setattr(contest.play, "simulations", lambda: iter(()))
+    monkeypatch.setattr(contest.intervals, "plays", lambda *_: iter(()))
+    monkeypatch.setattr(contest.support, "plays", lambda *_: iter(()))
+    assert not list(contest.records(1, locked=False))
+    assert loaded
+    assert not any(one.locked for one in loaded)
+    monkeypatch.setenv("DPSCREEN_METHODS", "private-lasso")
+    with pytest.raises(SystemExit, match="no choices"):
+        contest.main()
+
+
+def test_manifest_names_every_table_once_with_a_checksum():
+    found = tables.manifest()
+    assert len({one.name for one in found}) == len(found)
+    assert all(len(one.sha256) == 64 for one in found)
+    for division in ("regression", "binary"):
+        assert {one.locked for one in found if one.division == division} == {True, False}
+
+
+def test_divergence_of_sketches_is_that_of_normal_rows():
+    gamma, alpha = 3.0, 1.7
+
+    def divergence(one, other):
+        def ratio(x):
+            return np.exp(alpha * norm.logpdf(x, 0, one) + (1 - alpha) * norm.logpdf(x, 0, other))
+
+        return np.log(quad(ratio, -60, 60)[0]) / (alpha - 1)
+
+    small = np.sqrt(1 - 1 / gamma)
+    most = max(divergence(1.0, small), divergence(small, 1.0))
+    found = rivals.sketch_divergence(np.array([alpha, 2 * gamma]), gamma, 5)
+    assert found[0] == pytest.approx(5 * most, rel=1e-6)
+    assert np.isinf(found[1])
+
+
+def test_sketches_spend_what_is_left_and_no_more():
+    budget, size = Budget(1.0, 1e-6), 100
+    rho = float(ZCDP.within(budget)) / 2
+    gamma = rivals.least_gamma(rho, budget.epsilon, budget.delta * 0.9, size)
+    alpha = 1 + np.logspace(-2, 4, 5000)
+    for factor, fits in ((1.01, True), (0.97, False)):
+        floor = gamma * factor
+        sketches = rivals.ROUNDS * rivals.sketch_divergence(alpha, floor, size)
+        whole = (rho + size / (2 * floor**2)) * alpha + sketches
+        delta = rivals.converted_delta(whole, alpha, budget.epsilon)
+        assert (delta <= budget.delta * 0.9) is fits
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.privacy.SeededNoiseWarning")
+@pytest.mark.parametrize("kind", ["HessianMixing", "GradientDescent", "BestSubset"])
+def test_rivals_find_a_strong_signal_within_the_budget(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 6))
+    y = 2 * X[:, 0] + rng.normal(size=4000)
+    model = getattr(rivals, kind)(
+        epsilon=5.0,
+        delta=1e-6,
+        feature_bounds=(-6.0, 8.0),
+        target_bounds=(-20.0, 15.0),
+        n_rows=4000,
+        random_state=SeededNoise(1),
+        **({"size": 1} if kind == "BestSubset" else {}),
+    ).fit(X, y)
+    assert int(np.argmax(np.abs(model.coef_))) == 0
+
+
+def test_bins_of_neighbours_differ_by_one_count_and_binagg_fits():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 10, (20_000, 2))
+    y = X @ np.array([1.0, -1.0]) + rng.normal(size=20_000)
+    bounds = np.array([(0.0, 10.0), (0.0, 10.0)])
+    line = binned.fit_binagg(X, y, bounds, (-15.0, 15.0), Budget(10.0, 1e-6), SeededNoise(2))
+    low, high = line.intervals().T
+    assert (low < [1.0, -1.0]).all()
+    assert (high > [1.0, -1.0]).all()
+    assert (high - low < 1).all()
+    tree = binned.PrivTree(1.0, (-1.0, -1.0), (1.0, 1.0))
+    unit = X / 5 - 1
+    boxes = tree(unit, SeededNoise(3))
+    inside = [
+        (np.greater_equal(unit, low) & (np.less(unit, high) | (high == 1))).all(axis=1)
+        for low, high in boxes
+    ]
+    assert (np.sum(inside, axis=0) == 1).all()  # every row is in one box
+    assert (binned._bin_of(unit, boxes, np.ones(2)) == np.argmax(inside, axis=0)).all()
+
+
+def test_least_squares_over_a_ball_is_the_constrained_minimum():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(50, 2))
+    y = X @ np.array([3.0, 0.0]) + rng.normal(size=50)
+    gram, moment, subset = X.T @ X, X.T @ y, np.array([[0, 1]])
+    angles = np.linspace(0, 2 * np.pi, 20_001)
+    rim = np.stack((np.cos(angles), np.sin(angles)))
+    best = (np.einsum("ik,ij,jk->k", rim, gram, rim) - 2 * moment @ rim).min()
+    assert rivals.subset_errors(gram, moment, subset, 1.0)[0] == pytest.approx(best, rel=1e-6)
+    free = -moment @ np.linalg.solve(gram, moment)
+    assert rivals.subset_errors(gram, moment, subset, 100.0)[0] == pytest.approx(free, rel=1e-6)
+
+
+def test_moments_of_a_tree_are_those_of_its_joint_law():
+    rng = np.random.default_rng(3)
+    first, second = rng.dirichlet(np.ones(6)).reshape(2, 3), rng.dirichlet(np.ones(3), size=3)
+    share = first.sum(axis=0)
+    tables_of = {(0, 1): first, (1, 2): share[:, None] * second}
+    joint = first[:, :, None] * second[None]
+    middles = [np.array([0.0, 1.0]), np.array([-1.0, 0.0, 2.0]), np.array([0.0, 1.0, 5.0])]
+    grid = np.stack(np.meshgrid(*middles, indexing="ij")).reshape(3, -1)
+    mean = grid @ joint.ravel()
+    covariance = (grid * joint.ravel()) @ grid.T - np.outer(mean, mean)
+    found = synthetic.tree_moments(middles, tables_of)
+    assert found[0] == pytest.approx(mean)
+    assert found[1] == pytest.approx(covariance)
+
+
+def test_scores():
+    sample = intervals.Sample(
+        np.zeros((2, 2)), np.zeros(2), np.array([0.0, 1.0]), np.array([(0, 1), (0, 2)]), (-1.0, 1.0)
+    )
+    ends = np.array([(-1.0, 1.0), (1.5, 2.0)])
+    found = intervals.judged(ends, sample, np.ones(2))
+    assert found["covered"] == 1
+    assert found["score"] == pytest.approx(-(2 + 0.5 + 40 * 0.5) / 2)
+    none = intervals.judged(np.full((2, 2), np.nan), sample, np.ones(2))
+    assert none["refused"]
+    assert none["score"] == pytest.approx(-(4 + 2) / 2)
+    assert support.f1(np.array([0, 1]), np.array([1, 2])) == 0.5
+    assert support.f1(np.array([]), np.array([1])) == 0
