@@ -2,9 +2,9 @@
 
 The rules are in README.md beside this file. `contest` runs the open and the locked tables once,
 logs the run in `runs.jsonl` and rewrites the page; `contest-open` runs the open ones alone, as
-often as you like, and prints. `contest-page` writes the page anew from the records of the
-last run. `contest-synthetic` is the division of least squares on
-synthetic data, which is slow. `DPSCREEN_TABLES` chooses open tables by a part of their name,
+often as you like, and prints. `contest-page` writes the page anew from the records of the last
+run. `contest-synthetic` is the division of least squares on synthetic data, which is slow.
+`DPSCREEN_TABLES` chooses open tables by a part of their name,
 `DPSCREEN_METHODS` methods by name, `DPSCREEN_LOOSENESS` other bounds; records are kept in
 dpscreen-contest/.
 """
