@@ -20,7 +20,7 @@ from dpscreen.privacy.accountant import release_triangle
 from dpscreen.rows.lattice import LEVELS, UNITS
 
 Array = Any
-BURN_IN, DRAWS, REPLICATES = 500, 1000, 200
+BURN_IN, DRAWS, REPLICATES = 500, 2000, 200
 PRIOR_SCALE, PRIOR_ROWS = 10.0, 2.0
 """Weak priors: coefficients of ±10 between units of [−1, 1], and two rows for every variance."""
 
@@ -169,7 +169,12 @@ def _features(matrix: Array, n: int, rng: Any) -> tuple[Array, Array]:
     """Draw mean and covariance of the features, taken for normal."""
     mean = matrix[:-2, -2] / n
     scatter = matrix[:-2, :-2] / n - np.outer(mean, mean)
-    covariance = _positive(scatter, 1e-4)
+    from scipy.stats import invwishart
+
+    d = len(mean)
+    covariance = np.atleast_2d(
+        invwishart.rvs(n + d + 1, n * _positive(scatter, 1e-4), random_state=rng)
+    )
     return mean + np.linalg.cholesky(covariance / n) @ rng.normal(size=len(mean)), covariance
 
 

@@ -29,6 +29,7 @@ class Standings:
 
     def __init__(self, records: Sequence[Record], division: str) -> None:
         self.division, self.kind = division, kind_of(division)
+        self.every = list(records)
         self.records = [one for one in records if one["epsilon"] in (None, *EPSILONS)]
         self._scores: dict[tuple[str, str, Any], list[float]] = defaultdict(list)
         for one in self.records:
@@ -142,17 +143,17 @@ class Standings:
 
     def interval_table(self) -> str:
         """Return coverage and the width over that of least squares, every design and budget."""
-        budgets = sorted({one["epsilon"] for one in self.records})
-        head = " | ".join(f"ε = {e:.3g}" for e in budgets)
         text = []
         for table in self.tables:
+            budgets = sorted({one["epsilon"] for one in self.every if one["table"] == table})
+            head = " | ".join(f"ε = {e:.3g}" for e in budgets)
             text += [f"| {table} | {head} |", "|---" * (len(budgets) + 1) + "|"]
             for method in self.order():
                 cells = []
                 for e in budgets:
                     here = [
                         one
-                        for one in self.records
+                        for one in self.every
                         if (one["table"], one["method"], one["epsilon"]) == (table, method, e)
                     ]
                     cells.append(_coverage(here))

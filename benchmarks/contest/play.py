@@ -258,8 +258,9 @@ def one_fit(fit: Fit, request: Request, held: Array, truth: Array, kind: str) ->
             found = scored(fit(request), held, truth, kind)
     except libraries.NotInstalled as problem:
         raise NotPlayed(str(problem)) from None
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as problem:
-        found = {"score": WORST[kind], "refused": True, "why": str(problem)[:80]}
+    except Exception as problem:  # a method that fails, for whatever reason, has the worst score
+        why = f"{type(problem).__name__}: {problem}"[:80]
+        found = {"score": WORST[kind], "refused": True, "why": why}
     return {"refused": False} | found | {"seconds": time.process_time() - began}
 
 
