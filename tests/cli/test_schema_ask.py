@@ -79,7 +79,7 @@ def test_nothing_after_the_first_line_is_read(folder, monkeypatch):
 def test_it_is_taken_up_again_after_any_answer(folder, answered):
     ask("data.csv", "-o", "whole.toml", answers=ANSWERS)
     first = ask("data.csv", answers=ANSWERS[:answered])
-    succeeded(first, "To go on: dpscreen schema ask data.csv -o schema.toml")
+    succeeded(first, "Continue with: dpscreen schema ask data.csv -o schema.toml")
     ask("data.csv", answers=ANSWERS[answered:])
     assert (folder / "schema.toml").read_text() == (folder / "whole.toml").read_text()
 
@@ -94,7 +94,7 @@ def test_quick_asks_only_where_a_name_leaves_a_doubt(folder):
 def test_mistakes_are_told_and_nothing_is_lost(folder):
     done = ask("data.csv", answers=["Cots", "cost", "none", "", "?", "who knows", "quit"])
     assert "There is no column 'Cots'. Did you mean 'cost'?" in done.output
-    assert "That is not understood" in done.output
+    assert "That answer is not understood" in done.output
     assert "the words or codes that can occur" in done.output
     assert load_schema("schema.toml").target == "cost"
     kept = (folder / "schema.toml").read_bytes()

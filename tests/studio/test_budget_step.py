@@ -31,23 +31,23 @@ SELECTED = {"r2": 0.4, "found": 4.2}
         (curve_of(SELECTION, SELECTED), ["R² on new rows", "0.40", "of 5 that matter", "4.2"]),
         (
             curve_of(SELECTION, SELECTED | {"width": 2.0}, intervals=True),
-            ["R² on new rows", "of 5 that matter", "without privacy", "2.0 ×", "on 1 500 rows, of"],
+            ["R² on new rows", "of 5 that matter", "without privacy", "2.0 ×", "from 1 500 of the"],
         ),
         (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
         (
             curve_of(OUTCOMES, SELECTED | {"auc": 0.7, "width": 2.0}, intervals=True),
             ["AUC on new rows", "without privacy", "2.0 ×"],
         ),
-        (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "on 2 700 rows, of 6 000"]),
+        (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "from 2 700 of the 6 000 rows"]),
         (
             curve_of(TABLE, {"needed": 9120.0}),
-            ["none", "The table would be empty", "it takes about 9 100 rows"],
+            ["none", "The table would be empty", "about 9 100 rows are needed"],
         ),
-        (curve_of(TABLE, {"needed": 900.0}), ["none", "takes too long to simulate"]),
+        (curve_of(TABLE, {"needed": 900.0}), ["none", "simulating their width takes too long"]),
         (curve_of(ODDS, {"needed": 9120.0}), ["none", "The table would be empty"]),
         (
             curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0}),
-            ["AUC on new rows", "0.71", "At best 0.77", "3.0", "of 95 % of the features"],
+            ["AUC on new rows", "0.71", "At most 0.77", "3.0", "of 95 % of the features"],
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session)
 
 def test_the_share_of_yes_is_simulated_with(session):
     assert asks(session, model=OUTCOMES, target="1", rate="12,5") == Go("budget")
-    assert session.draft.in_words == "how likely sex is m, from 2 features"
+    assert session.draft.in_words == "probability that sex is m, from 2 features"
     case = session.case(1e-6)
     assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
     session.grant("survey", 3.0, 1e-6)

@@ -145,7 +145,7 @@ def test_odds_ratios_by_mouse(tmp_path):
         tab.until("document.querySelector('iframe')", 120)
         tab.click("#next")
         at(tab, "release")
-        assert "Odds ratios of a yes: how likely sex is m, from 3 features" in tab.evaluate(
+        assert "Table of odds ratios: probability that sex is m, from 3 features" in tab.evaluate(
             "document.querySelector('main').innerText"
         )
         release(tab, "odds")

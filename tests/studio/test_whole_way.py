@@ -182,7 +182,7 @@ def test_another_release_is_compared_and_a_smaller_budget_refused(finished):
     assert "another tab" in words(stale)
     page = finished.get("release")
     finished.post("release", ticket=ticket_of(page), dataset="survey")
-    shown = words(finished.wait("progress", "Beside earlier releases"))
+    shown = words(finished.wait("progress", "Compared with earlier releases"))
     assert "Release 2" in shown
     assert "Effect of age" in shown
 

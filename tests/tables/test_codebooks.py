@@ -187,7 +187,7 @@ def test_the_command_writes_a_schema_that_reads_the_table(tmp_path):
     given = ("schema", "import", tmp_path / "d.csv", "--target", "cost", "--unit", "id")
     done = invoke(*given, "-o", tmp_path / "s.toml")
     assert done.exit_code == 0, done.stderr
-    assert "10 columns, 0 still open" in done.stderr
+    assert "10 columns, 0 to declare" in done.stderr
     schema = load_schema(tmp_path / "s.toml")
     row = {"id": "a", "sex": "f", "ward": "B", "region": 2, "age": -9, "admitted": "2020-01-01"}
     row |= {"insured": "no", "ill": "N", "hours": 3, "cost": 7}

@@ -15,22 +15,22 @@ from dpscreen import __version__
 from dpscreen._core.words import meant
 
 COMMANDS = {
-    "demo": "Published, proven and non-private methods side by side.",
-    "schema": "Declare what a table may hold, before it is read.",
-    "check": "What of a table does not fit its schema: for the curator alone.",
-    "simulate": "Dummy data of a schema's shape.",
-    "fit": "From a table to a private model, a summary and a page.",
-    "studio": "The same in the browser, step by step.",
-    "show": "What a model file holds: features, privacy, limits.",
-    "predict": "A model file applied to a table.",
-    "compare": "Methods and budgets side by side on simulated rows; spends nothing.",
-    "contest": "All private methods on public tables, with ranks and where we lose.",
-    "plan": "What a private fit would find, before any budget is spent.",
-    "reproduce": "Every table, figure and claim of the paper, run again.",
-    "errata": "Where a statement of the paper needs a correction.",
+    "demo": "Run published, proven and non-private methods side by side.",
+    "schema": "Declare the columns of a table before any row is read.",
+    "check": "Check a table against its schema (for the curator only).",
+    "simulate": "Write dummy data that fit a schema.",
+    "fit": "Fit a private model to a table.",
+    "studio": "Do all of this in the browser, step by step.",
+    "show": "Show or export a model: table, privacy statement, SQL, page.",
+    "predict": "Apply a model to a table.",
+    "compare": "Compare methods and budgets on simulated rows.",
+    "contest": "Rank all private methods on public tables.",
+    "plan": "Simulate what a private fit would detect.",
+    "reproduce": "Reproduce every table, figure and claim of the paper.",
+    "errata": "List corrections to the paper.",
     "datasets": "List and download the paper's data sets.",
-    "audit": "Try to refute what is claimed about privacy.",
-    "ledger": "One budget for a data set, shared by all who release from it.",
+    "audit": "Try to refute the privacy claims by experiment.",
+    "ledger": "Keep one budget for a data set, shared by all its users.",
 }
 """The commands, each in a module of its name, in the order in which they are best read."""
 
@@ -109,7 +109,7 @@ def dpscreen() -> None:
       dpscreen show model.json
 
     \b
-    To complete commands with the Tab key, put this into your start-up file:
+    To complete commands with the Tab key, add this to your shell start-up file:
       bash   eval "$(_DPSCREEN_COMPLETE=bash_source dpscreen)"
       zsh    eval "$(_DPSCREEN_COMPLETE=zsh_source dpscreen)"
       fish   _DPSCREEN_COMPLETE=fish_source dpscreen | source

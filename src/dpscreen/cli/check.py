@@ -12,7 +12,7 @@ from dpscreen.cli import console
 @click.command()
 @click.argument("data", type=console.FILE)
 @click.option("--schema", "schema_file", type=console.FILE, required=True, help="The schema.")
-@click.option("--examples", is_flag=True, help="Add the numbers of the first rows of each fault.")
+@click.option("--examples", is_flag=True, help="List the first rows with each fault, by number.")
 def command(data: Path, schema_file: Path, examples: bool) -> None:
     """Count the cells of a table that do not fit its schema. NOT PRIVATE: for the curator alone.
 

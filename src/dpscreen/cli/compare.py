@@ -36,10 +36,10 @@ LESSON = (
 @click.option(
     "--rate",
     type=console.SHARE,
-    help="The supposed share of rows with a yes: compare models of a binary outcome.",
+    help="Assumed share of rows with a yes: compares models of a binary outcome.",
 )
 @console.EPSILONS(default=(0.5, 1.0, 2.0, 5.0), help="A budget to try; may be repeated.")
-@console.DELTA(help="Delta of all of them.")
+@console.DELTA(help="Delta of every budget.")
 @click.option(
     "--method",
     "methods",
@@ -55,7 +55,7 @@ LESSON = (
     help="Standardised coefficient of the features that matter; of a binary outcome, in log-odds.  "
     "[default: half of the variance; 0.5]",
 )
-@click.option("--n-effects", type=console.COUNT, help="How many features matter.")
+@click.option("--n-effects", type=console.COUNT, help="Number of features with an effect.")
 @click.option(
     "--repetitions",
     type=console.WholeWithin(min=2, max=1000),
@@ -75,7 +75,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Compare methods and budgets on simulated rows: no data is read, nothing is spent.
+    """Compare methods and budgets on simulated rows: no data are read, nothing is charged.
 
     Every method fits the same rows: some features matter, and explain half of the target's variance
     together unless --effect says otherwise. "lasso", or "logistic" of a binary outcome, is not

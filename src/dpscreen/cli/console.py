@@ -252,8 +252,8 @@ class TableOrAddress(click.ParamType):  # type: ignore[type-arg]
 
 def database_options(command: Command) -> Command:
     """Add the options that say what is read of a database."""
-    table = click.option("--table", help="The table of a database; schema.table if need be.")
-    query = click.option("--query", help="Or what SQL returns there, in place of a table.")
+    table = click.option("--table", help="Table of a database, as name or schema.name.")
+    query = click.option("--query", help="SQL query to use in place of a table.")
     return table(query(command))
 
 
@@ -280,7 +280,7 @@ POSITIVE = NumberWithin(0, min_open=True)
 EPSILON = Epsilon(0, min_open=True)
 SHARE = NumberWithin(0, 1, min_open=True, max_open=True)
 DATA = TableOrAddress()
-SEED = click.option("--seed", default="0", help="Of the simulation.")
+SEED = click.option("--seed", default="0", help="Seed of the simulation.")
 
 
 JSON = partial(click.option, "--json", "as_json", is_flag=True)
@@ -307,7 +307,7 @@ def plot_option(words: str) -> Callable[[Command], Command]:
 
 FORMULA = click.option(
     "--formula",
-    help='Terms of the model, "charges ~ age + I(age**2) + smoker*bmi"; the schema may hold one.',
+    help='Formula of the model, "charges ~ age + I(age**2) + smoker*bmi"; replaces the schema\'s.',
 )
 
 

@@ -29,9 +29,9 @@ GUARD = (
 @click.command()
 @click.argument("folder", required=False, type=console.FOLDER)
 @click.option("--public", is_flag=True, help="These tables are public: nothing is protected here.")
-@click.option("--simulated", "simulate", is_flag=True, help="Play on simulated tables, too.")
+@click.option("--simulated", "simulate", is_flag=True, help="Also use simulated tables.")
 @console.EPSILONS(help="A budget to try; may be repeated.  [default: 0.5, 1, ln 3, 5]")
-@console.DELTA(help="Delta of all of them.")
+@console.DELTA(help="Delta of every budget.")
 @click.option(
     "--method", "methods", multiple=True, help="A method to try; may be repeated.  [default: all]"
 )
@@ -45,14 +45,14 @@ GUARD = (
     "--most-rows",
     type=console.WholeWithin(min=100),
     default=20_000,
-    help="Of a larger table in the folder, so many are drawn.",
+    help="Rows drawn from larger tables.",
 )
 @console.SEED
-@click.option("--page", type=console.FILE, help="Write a page, HTML.")
-@console.FORCE(help="Replace a page that exists.")
+@click.option("--page", type=console.FILE, help="Write the results to this HTML file.")
+@console.FORCE(help="Replace an existing page.")
 @console.JSON(help="Print JSON.")
 def command(folder: Path | None, page: Path | None, as_json: bool, **given: Any) -> None:
-    """Let all private methods compete on PUBLIC tables: nothing is protected.
+    """Rank all private methods on PUBLIC tables: nothing is protected.
 
     FOLDER holds tables, each with its schema beside it: wages.csv with wages.toml or wages.json.
     Ours and those of other authors get the same rows, declared bounds, number of rows and budget;

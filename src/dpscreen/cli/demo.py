@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--report",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     default=Path("dpscreen-demo.html"),
-    help="Where to write the page with pictures and statements.",
+    help="Write the page with pictures and statements to this file.",
 )
 @console.plot_option("Also write the pictures alone")
 def command(data: str, statements: bool, report: Path, plot: Path | None) -> None:

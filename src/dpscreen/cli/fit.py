@@ -64,27 +64,27 @@ if TYPE_CHECKING:
 @click.option(
     "--max-features",
     type=console.COUNT,
-    help="At most so many features enter (private-lasso, private-logistic).",
+    help="Maximum number of features in the model (private-lasso, private-logistic).",
 )
 @click.option(
     "--rows-public",
     type=console.ROWS,
-    help="A public number of rows, about right. Without it a noisy count is charged to the budget.",
+    help="A public, approximate number of rows. Without it a noisy count is charged.",
 )
 @paper_options
-@click.option("--ledger", type=PATH, help="Book the cost here first.")
+@click.option("--ledger", type=PATH, help="Charge the cost to this ledger first.")
 @click.option(
     "--other-rows",
     is_flag=True,
     help="Book rows that the ledger has not booked before, as after rows were added.",
 )
-@click.option("--purpose", help="What this is for: recorded in the ledger and on the page.")
-@click.option("--author", help="Who made it, for the model file and the page.")
-@click.option("--date", help="When, for the model file and the page; or today.")
-@click.option("--dry-run", is_flag=True, help="Check everything and show the plan: spends nothing.")
-@console.OUTPUT(help="Where the model goes, as JSON.")
-@click.option("--report", type=FILE, help="Where a page about it goes, as HTML.")
-@console.FORCE(help="Replace outputs that exist, and fit rows that do not fit their schema.")
+@click.option("--purpose", help="Purpose of the fit, recorded in the ledger and on the page.")
+@click.option("--author", help="Author, for the model file and the page.")
+@click.option("--date", help='Date, for the model file and the page; "today" is allowed.')
+@click.option("--dry-run", is_flag=True, help="Check everything and show the plan at no cost.")
+@console.OUTPUT(help="Write the model to this JSON file.")
+@click.option("--report", type=FILE, help="Write a page about the model to this HTML file.")
+@console.FORCE(help="Replace existing outputs, and fit rows that do not fit their schema.")
 @click.option(
     "--no-check",
     is_flag=True,
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 )
 @console.JSON(help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:
-    """Fit a private model to a table: CSV, gzip CSV, Parquet or Excel, or of a database.
+    """Fit a private model to a CSV, gzip CSV, Parquet or Excel file, or to a database table.
 
     The schema declares columns, bounds, levels, target and privacy unit; `dpscreen schema ask`
     makes one with you. Everything that can be checked is checked before a private cell is read,

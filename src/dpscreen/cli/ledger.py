@@ -41,15 +41,18 @@ def command() -> None:
     "--epsilon", type=console.NUMBER, required=True, help="The budget for all releases together."
 )
 @click.option(
-    "--delta", type=console.NUMBER, required=True, help="Choose it far below 1 over the rows."
+    "--delta",
+    type=console.NUMBER,
+    required=True,
+    help="Far below one over the number of rows.",
 )
-@click.option("--note", default="", show_default=False, help="Anything worth knowing.")
+@click.option("--note", default="", show_default=False, help="A remark.")
 @click.option(
     "--declare",
     "declared",
     metavar="NAME=TEXT",
     multiple=True,
-    help="What identifies the data set; may be repeated. Never computed from its rows.",
+    help="A property that identifies the data set, never computed from its rows; may be repeated.",
 )
 @AS_JSON
 def create(ledger: Path, declared: tuple[str, ...], as_json: bool, **given: Any) -> None:

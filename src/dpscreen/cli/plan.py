@@ -28,18 +28,18 @@ Numbers = tuple[Any, int, Any, float]
     type=console.SHARE,
     help="A standardised coefficient: with --rows or --epsilon alone, find the other.",
 )
-@click.option("--n-effects", type=console.COUNT, help="How many features have an effect.")
+@click.option("--n-effects", type=console.COUNT, help="Number of features with an effect.")
 @click.option(
     "--correlation",
     type=console.NumberWithin(0, 1, max_open=True),
     default=0.0,
-    help="Between neighbouring features.",
+    help="Correlation between neighbouring features.",
 )
 @click.option(
     "--looseness",
     type=console.NumberWithin(1, 1000),
     default=1.0,
-    help="How many times too wide the bounds will be.",
+    help="Factor by which the declared bounds are too wide.",
 )
 @click.option(
     "--model",
@@ -51,7 +51,7 @@ Numbers = tuple[Any, int, Any, float]
 @click.option(
     "--rate",
     type=console.SHARE,
-    help="Of a binary outcome: the supposed share of the second class.  [default: 0.5]",
+    help="Assumed share of the second class of a binary outcome.  [default: 0.5]",
 )
 @console.SEED
 @console.plot_option("Draw power and R², or AUC, into this file")

@@ -28,9 +28,9 @@ _TOGETHER = 1 << 16
 @click.argument("model", type=console.PATH)
 @click.argument("data", type=console.DATA)
 @console.database_options
-@click.option("--id", "ids", multiple=True, help="Keep this column; give it once for each.")
-@console.OUTPUT(help="Write the predictions to this CSV file; else they go to stdout.")
-@click.option("--into", help="Write them to a new table of the database that the rows are in.")
+@click.option("--id", "ids", multiple=True, help="Column to keep in the output; may be repeated.")
+@console.OUTPUT(help="Write the predictions to this CSV file.  [default: stdout]")
+@click.option("--into", help="Write the predictions to a new table of the same database.")
 @console.FORCE(help="Replace the output if it exists.")
 def command(
     model: Path,

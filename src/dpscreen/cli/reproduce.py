@@ -56,7 +56,7 @@ SECONDS_BETWEEN_LINES = 15.0
     default=Path("dpscreen-study"),
     help="Where results, tables, figures and the page go.",
 )
-@click.option("--redraw", is_flag=True, help="Compute nothing: draw again what is stored.")
+@click.option("--redraw", is_flag=True, help="Draw stored results again without computing any.")
 @console.JSON(help="Print the summary as JSON.")
 def command(
     items: tuple[str, ...], trials: int, jobs: int | None, out: Path, redraw: bool, as_json: bool

@@ -31,9 +31,13 @@ budget covers it. Then run:
 def how_written(command: Any) -> Any:
     """Add the options that say how a table is written, to whom no schema says it."""
     for option in (
-        click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]"),
-        click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252."),
-        click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names."),
+        click.option(
+            "--sheet", help="Sheet of an Excel file: name or number.  [default: the first]"
+        ),
+        click.option(
+            "--encoding", help="Encoding of a text file, such as cp1252.  [default: UTF-8]"
+        ),
+        click.option("--numeric-names", is_flag=True, help="Column names may be numbers."),
     ):
         command = option(command)
     return command
@@ -53,12 +57,12 @@ def command() -> None:
 @command.command()
 @click.argument("data", type=PATH)
 @console.OUTPUT(type=PATH, help="Where to write it.  [default: stdout]")
-@click.option("--target", help="The column to be predicted.")
+@click.option("--target", help="The column to predict.")
 @click.option("--unit", help="The column that identifies the person, such as a patient number.")
 @how_written
-@console.FORCE(help="Replace a file that is there.")
+@console.FORCE(help="Replace an existing file.")
 def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
-    """Make a schema to fill in from the names of the columns. No row is looked at.
+    """Make a schema to fill in from the column names. No row is read.
 
     DATA is a CSV file, plain or gzip, a Parquet or an Excel file. A schema in TOML (-o schema.toml)
     has a line for each column, with bounds where its name leaves no doubt (an age, a percentage)
@@ -95,12 +99,12 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
 @command.command("import")
 @click.argument("codebook", type=PATH)
 @console.OUTPUT(type=PATH, help="Where to write it, as TOML.  [default: stdout]")
-@click.option("--target", help="The column to be predicted.")
+@click.option("--target", help="The column to predict.")
 @click.option("--unit", help="The column that identifies the person, such as a patient number.")
 @click.option("--labels", is_flag=True, help="The table holds labels (female) and no codes (2).")
-@click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]")
-@click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252.")
-@console.FORCE(help="Replace a file that is there.")
+@click.option("--sheet", help="Sheet of an Excel file: name or number.  [default: the first]")
+@click.option("--encoding", help="Encoding of a text file, such as cp1252.  [default: UTF-8]")
+@console.FORCE(help="Replace an existing file.")
 def import_codebook(
     codebook: Path,
     output: Path | None,
@@ -141,19 +145,19 @@ def import_codebook(
     with console.write_failures(output):
         write_text(output, text)
     still_open = len(asking.open_columns(schema.load_toml(output)))
-    say(f"Written to {output}: {how_many(len(book.columns), 'column')}, {still_open} still open.")
+    say(f"Written to {output}: {how_many(len(book.columns), 'column')}, {still_open} to declare.")
     say(f"Next: dpscreen schema check {shlex.quote(str(output))} --data data.csv")
 
 
 @command.command()
 @click.argument("data", type=PATH)
 @console.OUTPUT(
-    type=PATH, default=Path("schema.toml"), help="The schema; taken up again if it is there."
+    type=PATH, default=Path("schema.toml"), help="The schema file; an existing one is continued."
 )
-@click.option("--target", help="The column to be predicted.")
+@click.option("--target", help="The column to predict.")
 @click.option("--unit", help="The column that identifies the person.")
-@click.option("--quick", is_flag=True, help="Ask only where a name leaves a doubt.")
-@click.option("--again", is_flag=True, help="Ask everything again, with what was answered.")
+@click.option("--quick", is_flag=True, help="Ask only about columns whose names are ambiguous.")
+@click.option("--again", is_flag=True, help="Ask every question again, proposing earlier answers.")
 @how_written
 def ask(
     data: Path,
@@ -164,10 +168,10 @@ def ask(
     again: bool,
     **given: Any,
 ) -> None:
-    """Ask what each column may hold, and write the schema. No row is looked at.
+    """Ask what each column may hold, and write the schema. No row is read.
 
-    Enter takes the proposal in brackets, which comes from the column's name. Everything is kept
-    after each answer: "quit", or Ctrl-C, and the same command goes on later.
+    Enter accepts the proposal in brackets, which comes from the column's name. Every answer is
+    saved at once: after "quit" or Ctrl-C, the same command continues where you stopped.
 
     \b
     Examples:
@@ -195,12 +199,12 @@ def ask(
 
 @command.command()
 @click.argument("path", metavar="SCHEMA", type=PATH)
-@click.option("--data", type=PATH, help="Compare the column names of this table too.")
+@click.option("--data", type=PATH, help="Also compare the column names of this table.")
 @console.JSON(help="Print JSON.")
 def check(path: Path, data: Path | None, as_json: bool) -> None:
     """List every problem of a schema, and how to fix it. Exit code 1 if there is one.
 
-    With --data, the names in the table's first line are compared; no row is looked at.
+    With --data, the column names of the table are compared; no row is read.
 
     \b
     Examples:
@@ -315,8 +319,8 @@ def _show_rest(document: toml.Document, data: Path, output: Path) -> None:
     click.echo(f"\nWritten to {output}.")
     still_open = asking.open_columns(document)
     if not document.get("target") or still_open:
-        missing = asking.columns_left(document) if still_open else "The target is not named yet."
-        click.echo(f"{missing}\nTo go on: dpscreen schema ask {named} -o {written}")
+        missing = asking.columns_left(document) if still_open else "The target is not chosen yet."
+        click.echo(f"{missing}\nContinue with: dpscreen schema ask {named} -o {written}")
         return
     found = schema.toml_schema(document)
     problems = found.problems()

@@ -23,33 +23,31 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("models", type=PATH, nargs=-1, required=True, metavar="MODEL")
 @console.JSON(help="Summary and statement as JSON.")
-@click.option("--explain", is_flag=True, help="One paragraph for whoever has to decide.")
+@click.option("--explain", is_flag=True, help="Explain the model and its guarantee in plain words.")
 @click.option("--card", is_flag=True, help="A model card in Markdown.")
-@click.option("--report", type=FILE, help="Write a page about it, as HTML.")
+@click.option("--report", type=FILE, help="Write a page about the model to this HTML file.")
 @click.option(
     "--formula",
     type=click.Choice(["sql", "r", "excel"]),
-    help="The model as a formula on the raw table: SQL, R, or a cell of Excel.",
+    help="The model as a formula on the raw table, in SQL, R or Excel.",
 )
 @click.option(
     "--dialect",
-    help="The database that SQL is written for: postgres (the default), snowflake, bigquery, …",
+    help="SQL dialect: postgres (the default), snowflake, bigquery, …",
 )
 @click.option("--onnx", type=FILE, help="Write the model as ONNX, for other software.")
 @click.option(
     "--registry",
     is_flag=True,
-    help="An entry for the public registry of deployments, as JSON, which is YAML too.",
+    help="An entry for the public registry of deployments, as JSON.",
 )
 @click.option(
     "--tier",
     type=console.WholeWithin(1, 3),
     default=3,
-    help="Level of detail of an entry for the registry.",
+    help="Level of detail of the registry entry.",
 )
-@console.FORCE(
-    help="Replace a file that exists; write a formula or ONNX that is NOT PRIVATE, marked so."
-)
+@console.FORCE(help="Replace an existing file; export a model that is NOT PRIVATE, marked as such.")
 def command(models: tuple[Path, ...], **given: Any) -> None:
     """Show a model: its features, its privacy statement, and what is not protected.
 

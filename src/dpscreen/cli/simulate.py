@@ -12,18 +12,18 @@ from dpscreen.cli import console
 
 @click.command()
 @click.option(
-    "--schema", "schema_path", type=console.PATH, required=True, help="A schema that is filled in."
+    "--schema", "schema_path", type=console.PATH, required=True, help="A complete schema."
 )
 @click.option("--rows", type=console.WholeWithin(1, 10_000_000), default=1000)
 @console.OUTPUT(type=console.PATH, help="A .csv or .parquet file.  [default: CSV to stdout]")
-@click.option("--seed", type=console.WholeWithin(min=0), help="Draw the same rows each time.")
+@click.option("--seed", type=console.WholeWithin(min=0), help="Seed, for the same rows each time.")
 @click.option(
     "--missing",
     type=console.NumberWithin(0, 1),
     default=0.0,
-    help="The share of cells that are empty.",
+    help="Share of empty cells.",
 )
-@console.FORCE(help="Replace a file that is there.")
+@console.FORCE(help="Replace an existing file.")
 def command(
     schema_path: Path, rows: int, output: Path | None, seed: int | None, missing: float, force: bool
 ) -> None:

@@ -26,18 +26,18 @@ OTHERS = "Give another --folder, or fix or remove the schema.json that is in thi
     type=console.WholeWithin(0, 65535),
     default=0,
     show_default=False,
-    help="Listen there.  [default: any free port]",
+    help="Port to listen on.  [default: any free port]",
 )
-@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 @click.option(
     "--folder",
     type=console.FOLDER,
-    help="Where schema, ledger and releases go.  [default: <table>-studio, beside the table]",
+    help="Folder for schema, ledger and releases.  [default: <table>-studio, beside the table]",
 )
 @click.option(
-    "--ledger", type=console.PATH, help="Book the cost in this ledger.  [default: in the folder]"
+    "--ledger", type=console.PATH, help="Charge costs to this ledger.  [default: one in the folder]"
 )
-@click.option("--no-check", is_flag=True, help="Release also where rows do not fit the schema.")
+@click.option("--no-check", is_flag=True, help="Release even if rows do not fit the schema.")
 @how_written
 def command(
     table: Path,

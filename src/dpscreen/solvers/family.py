@@ -433,7 +433,7 @@ BINOMIAL = Family(
     no_information_words=" 0.5 is a coin's.",
     target_parameter="classes",
     range_words="is {classes[1]} or {classes[0]}",
-    predicted_words="how likely {target} is {second},",
+    predicted_words="probability that {target} is {second},",
     default_words="The target {target!r} has two outcomes, so their probabilities are modelled "
     "(--model logistic).",
     predicts="predict_proba",

@@ -96,7 +96,7 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
         family = choice_of(curve.case.method).family
         low, name = family.no_information, f"{family.words.measure} on new rows"
         high = low + 0.1 * math.ceil(round((now.best - low) / 0.1, 9))
-        best = f"At best {now.best:.2f}, if nothing were private and all were known."
+        best = f"At most {now.best:.2f}, with the true coefficients."
         words = f"{best}{family.no_information_words}"
         shown.append((family.quality, name, (low, high), "{:.2f}".format, words))
         name = f"Features detected, of {count} that {'matters' if count == 1 else 'matter'}"
@@ -114,11 +114,12 @@ def _width(case: BudgetCase, now: BudgetPoint) -> str:
     n_rows, width, needed = case.n_rows, now.values.get("width"), now.values.get("needed")
     if width is not None:
         worth = number(n_rows / width**2, digits=2)
-        return f"As exact as without privacy on {worth} rows, of {number(n_rows)}."
+        return f"As narrow as without privacy from {worth} of the {number(n_rows)} rows."
     if needed is None:
         return "At this budget the rows are too few for intervals."
     if needed <= n_rows:
-        return "There will be intervals; how wide they are takes too long to simulate."
+        return "There will be intervals; simulating their width takes too long."
     about = number(float(f"{needed:.2g}"))
     lost = "The table would be empty" if choice_of(case.method).table else "No intervals"
-    return f"{lost} at this budget: it takes about {about} rows. Spend more, or ask less."
+    more = "increase epsilon, or use fewer features"
+    return f"{lost} at this budget: about {about} rows are needed; {more}."

@@ -272,7 +272,7 @@ def _live_content(
         left = f"The ledger has epsilon {affordable_epsilon(ledger.remaining, delta):g} left"
         fits = f"{left} at this delta: {'enough' if enough else 'too little'}."
     except ValueError:
-        fits = "So small a budget cannot be divided up."
+        fits = "So small a budget cannot be divided."
     return found | {"epsilon": epsilon, "meaning": meaning(epsilon, delta), "fits": fits}
 
 
@@ -290,10 +290,10 @@ def meaning(epsilon: float, delta: float) -> tuple[str, str]:
     sure = percent_at_most(posterior(0.5, epsilon))
     few = f"{1 / delta:,.0f}".replace(",", "\u202f")
     return (
-        f"Whoever is 50 % sure that a person is in the data can become at most {sure} sure by "
+        f"Someone who is 50 % sure that a person is in the data can become at most {sure} sure by "
         "seeing the model, even if they know everybody else's rows.",
-        f"Delta bounds how much of the promise may fail: one part in {few}. It should be far "
-        "smaller than one over the number of rows.",
+        f"Delta bounds the probability mass for which this may fail: one part in {few}. It should "
+        "be far smaller than one over the number of rows.",
     )
 
 

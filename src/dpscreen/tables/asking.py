@@ -32,31 +32,31 @@ from dpscreen.tables.toml import (
 )
 
 ANSWERS = """\
-0 to 120          the least and the most that can be, written as in the table:
-                  with 1,500 or $5 or 5 % those signs are read there, too
-a, b, c           the words or codes that can occur, as the table spells them;
+0 to 120          the lowest and the highest possible value, written as in the
+                  table: after 1,500 or $5 or 5 % such signs are read there, too
+a, b, c           the words or codes that can occur, spelled as in the table;
                   put a common one first: the others are compared with it, and
                   words that are not listed count as it; "a, b" is one word
 0, 1              two codes; but 0, 120 and other pairs are bounds
 yes/no            yes, y, true, t or 1, and no, n, false, f or 0; type
                   other words as in nein, ja
-2020-01-01 to 2024-12-31    the first and the last day that can be;
-                  31.12.2024, 31/12/2024 or 12/31/2024 if so in the table
+2020-01-01 to 2024-12-31    the first and the last possible day;
+                  31.12.2024, 31/12/2024 or 12/31/2024 if the table has them so
 skip              do not use the column
-back              ask the last question again
-quit              stop here; what is answered is kept
-(Enter)           take what stands in brackets; leave it open if nothing does
+back              return to the previous question
+quit              stop here; your answers are kept
+(Enter)           accept the proposal in brackets; without one, answer later
 """
 HINTS = {
     "number": (
-        "Type the least and the most that can be, as in 0 to 500, or $0 to $1{thousands}500 of "
-        "money."
+        "Type the lowest and the highest possible value, as in 0 to 500, or $0 to "
+        "$1{thousands}500 for amounts of money."
     ),
-    "category": "Type the words or codes, as in a, b, c; the others are compared with the first.",
-    "date": "Type the first and the last, as in 2020-01-01 to 2024-12-31.",
+    "category": "Type the words or codes, as in a, b, c; the first is the reference level.",
+    "date": "For example 2020-01-01 to 2024-12-31.",
     "unknown": (
-        "Numbers, as the table writes them: type 0 to 100 or 0 to 1{thousands}500. Words or codes: "
-        "a, b, c. Days: 2020-01-01 to 2024-12-31. Else yes/no, or skip."
+        "For numbers type 0 to 100 or 0 to 1{thousands}500, as the table writes them; for words or "
+        "codes a, b, c; for dates 2020-01-01 to 2024-12-31; otherwise yes/no, or skip."
     ),
 }
 """What to type where nothing can be proposed, by the kind that a name suggests."""
@@ -265,7 +265,7 @@ class _MostRowsStep(_Step):
     def question(self, document: Document) -> SchemaQuestion:
         return SchemaQuestion(
             f"At most how many rows of one {shortened(document['unit'], 40)} are used?",
-            "More rows of each hold more information, but noise grows with their number.",
+            "More rows of each carry more information, but the noise grows with their number.",
             str(document.get("rows_per_unit", 1)),
         )
 
@@ -281,9 +281,9 @@ class _DecimalStep(_Step):
     """Which sign stands before decimals; asked where semicolons hint at a comma."""
 
     def question(self, document: Document) -> SchemaQuestion:
-        why = "A comma as in 1.234,5 or a point as in 1.5? What is written otherwise is missing."
+        why = "A comma as in 1.234,5 or a point as in 1.5? Other forms count as missing."
         default = document.get("defaults", {}).get("decimal", ",")
-        return SchemaQuestion("Which sign do decimals have?", why, default)
+        return SchemaQuestion("Which decimal separator does the table use?", why, default)
 
     def take(self, document: Document, text: str) -> str | None:
         words = {"comma": ",", "point": "."}
@@ -331,7 +331,7 @@ class _ColumnStep(_Step):
         if settings is None and _is_ambiguous(given, decimal):
             return f"Is 1{decimal}200 a large number or a small one? Write 1200, or 1{decimal}2."
         if settings is None:
-            return "That is not understood: type ? to see what can be answered."
+            return "That answer is not understood: type ? for the possible answers."
         wrong = self._wrong(document, {"decimal": decimal} | settings)
         if wrong is None:
             if "thousands" in settings:  # a table is written in one way
@@ -457,7 +457,7 @@ def _steps(document: Document, asked: Sequence[str], again: bool) -> Iterator[_S
         yield _NameStep(
             "unit",
             "Which column identifies the person (the privacy unit)?",
-            "If people have several rows. Answer none if every row is another person.",
+            "If people have several rows. Answer none if every row is a different person.",
             ids[0] if ids else "none",
         )
     if again or "rows_per_unit" not in document:
@@ -487,4 +487,4 @@ def columns_left(document: Document) -> str:
     names = open_columns(document)
     shown = ", ".join(shortened(name, 30) for name in names[:5])
     more = ", …" if len(names) > 5 else ""
-    return f"{how_many(len(names), 'column')} still open: {shown}{more}."
+    return f"{how_many(len(names), 'column')} not declared yet: {shown}{more}."

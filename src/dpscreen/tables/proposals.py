@@ -135,7 +135,7 @@ def propose(name: str) -> Proposal:
             measured_in = measure or rule.holds.measured_in
             return replace(rule.holds, name=name, measured_in=measured_in)
     if measure:
-        why = f"A measurement in {measure}: how much is possible, only you know."
+        why = f"A measurement in {measure}: the name does not imply a range."
         return Proposal(name, "number", measured_in=measure, why=why)
     return Proposal(name, "unknown", why="The name does not say what the column holds.")
 

@@ -238,16 +238,16 @@ INTRODUCTION = """\
 # where a minimum is one person's value.
 """
 ABOUT = {
-    "target": "the column to be predicted",
+    "target": "the column to predict",
     "unit": "identifies the person; without it a row is the unit",
-    "rows_per_unit": "the most rows of one unit that are used",
-    "missing": "cells that mean: not known; counted as fill, or as the centre",
+    "rows_per_unit": "maximum number of rows used of one unit",
+    "missing": "cells that mean not known; they count as fill, or as the centre",
     "ignore": "columns that are not used; * stands for anything",
 }
 EMPTY = {"target": '""', "unit": '""', "rows_per_unit": "1"}
 HEADS = {
-    "defaults": "for whatever neither a column nor a pattern declares",
-    "patterns": "for columns whose name fits; the first that fits counts",
+    "defaults": "for columns without settings of their own or of a pattern",
+    "patterns": "for columns whose name fits; the first match applies",
     "columns": 'bounds = [0, 9], categories = ["a", "(other)"], type = "boolean"',
 }
 EXAMPLES = {"defaults": "bounds = [0, 1]", "patterns": '"*_pct" = {bounds = [0, 100]}'}
@@ -335,7 +335,7 @@ def _advice(document: Document, name: str) -> str:
     if settings or any(key in document.get("defaults", {}) for key in HOLDS):
         return found.why if settings == settings_proposed(found) else ""
     if not found.is_feature:
-        return f"? perhaps put it into ignore? {found.why}"
+        return f"? move it to ignore? {found.why}"
     perhaps = settings_proposed(found)
     guess = f"perhaps {toml_value(perhaps)[1:-1]}? " if perhaps else ""
     return f"? {guess}{found.why}"

@@ -91,7 +91,8 @@ class EffectPicture:
             return f"{self.scale.heading} of {self.change}"
         on = "" if self.changed is None else f" on {shortened(self.changed, 20)}"
         unit = ", in per cent" if self.scale == PER_CENT else ""
-        return f"effect of {self.change}{on}{unit}{' (square-root axis)' * self.dominated}"
+        axis = "\n(square-root axis)" if self.dominated else ""
+        return f"effect of {self.change}{on}{unit}{axis}"
 
     def drawn_at(self, effect: float) -> float:
         """Return where an effect is drawn; ratios that would overflow at the edge."""
