@@ -38,7 +38,10 @@ SELECTED = {"r2": 0.4, "found": 4.2}
             curve_of(OUTCOMES, SELECTED | {"auc": 0.7, "width": 2.0}, intervals=True),
             ["AUC on new rows", "without privacy", "2.0 ×"],
         ),
-        (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "from 2 700 of the 6 000 rows"]),
+        (
+            curve_of(TABLE, {"width": 1.5, "needed": 900.0}),
+            ["1.5 ×", "from 2 700 of the 6 000"],
+        ),
         (
             curve_of(TABLE, {"needed": 9120.0}),
             ["none", "The table would be empty", "about 9 100 rows are needed"],
