@@ -49,10 +49,10 @@ def command(
     DATA is a CSV, gzip CSV, Parquet or Excel file with the columns of the schema that the model
     keeps, or a table of a database (--table, --query); the target need not be there. Rows of a file
     keep their order. Those of a database have none, so name the columns that identify them (--id).
-    Nothing protects these rows: predictions for private rows are as confidential as the rows. Missing
-    cells count as they did in the fit: as the schema's fill, the released centre, or the first
-    level. Predictions are clipped to the declared bounds of the target, and are in its units if it
-    is transformed.
+    Nothing protects these rows: predictions for private rows are as confidential as the rows.
+    Missing cells count as they did in the fit: as the schema's fill, the released centre, or the
+    first level. Predictions are clipped to the declared bounds of the target, and are in its units
+    if it is transformed.
 
     \b
     Examples:

@@ -75,7 +75,7 @@ class ReleaseRun:
                 self._hear(*pipe.recv())
         self._process.join()
         if self.outcome is None:
-            self.outcome, self.message = "failed", "The process that fitted was ended."
+            self.outcome, self.message = "failed", "The process of the fit was ended."
         self._over.set()
 
     def _hear(self, word: str, value: Any) -> None:
@@ -108,7 +108,7 @@ class ReleaseRun:
         if self._fit_seconds is None:
             return "how long it takes depends on the number of rows"
         left = self._fit_seconds - (passed if self.stage == "fitting" else 0)
-        return f"about {duration(left)} left" if left > 1 else "nearly there"
+        return f"about {duration(left)} left" if left > 1 else "almost done"
 
     @property
     def percent(self) -> int | None:

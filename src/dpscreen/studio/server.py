@@ -140,7 +140,7 @@ class Guard:
             await answer(scope, receive, dressed)
         except Exception as error:  # a trace may hold paths and values, so it is shown to nobody
             if not started:
-                words = f"The studio failed ({type(error).__name__}). Go back, and try once more."
+                words = f"The studio failed ({type(error).__name__}). Go back and try again."
                 await notice(500, "That did not work", words)(scope, receive, dressed)
 
     def _answer(self, scope: Scope) -> Response | None:
@@ -160,7 +160,7 @@ class Guard:
                 403,
                 "This page is not open",
                 "Use the address that dpscreen studio printed when it was started. It works once: "
-                "then go on in the same browser, or start the studio again.",
+                "then continue in the same browser, or start the studio again.",
             )
         return None
 
@@ -182,12 +182,12 @@ class Guard:
             return notice(
                 403,
                 "This link does not open the studio",
-                "It is wrong, or it was used before: go on in the browser that used it, where its "
-                "history has the page. Or end the studio with Ctrl-C and start it again: what you "
-                "declared is saved.",
+                "It is wrong, or it was used before: continue in the browser that used it, from its "
+                "history. Or stop the studio with Ctrl-C and start it again: your declarations "
+                "are saved.",
             )
         start = f"/{self._keys.place}/table"
-        answer = HTMLResponse(notice_text("dpscreen studio", "Go on", go=start))
+        answer = HTMLResponse(notice_text("dpscreen studio", "Continue", go=start))
         answer.set_cookie(
             *(COOKIE, self._keys.session),
             path=f"/{self._keys.place}/",
@@ -222,7 +222,7 @@ class Listener:
         except OSError:
             found.close()
             raise PortTaken(
-                f"Port {port} is taken, or may not be used; give another one."
+                f"Port {port} is in use or not permitted; choose another one."
             ) from None
         return cls(found, Keys())
 

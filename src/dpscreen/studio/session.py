@@ -24,7 +24,7 @@ SPENT = (
     "and nothing was kept of the attempt."
 )
 NOT_SPENT = "Nothing was booked: the budget is unchanged, and nothing was kept of the attempt."
-STALE = "The question or the budget was changed meanwhile, perhaps in another tab: look once more."
+STALE = "The question or the budget has changed meanwhile, perhaps in another tab: check them again."
 
 
 class Problems(Exception):
@@ -167,7 +167,7 @@ class Session:
             if ledger is None or self._ticket != (ticket, self.draft.fingerprint):
                 raise Problems(STALE)
             if self.run is not None and self.run.running:
-                raise Problems("A release is under way: wait for it, or cancel it.")
+                raise Problems("A release is running: wait for it, or cancel it.")
             if obstacles := self.obstacles(ledger):
                 raise Problems(*obstacles)
             places = self.table, self.state, self.shelf.folder, self.shelf.ledger

@@ -59,15 +59,15 @@ DRY_TABLES = 6
 """How often the page of a dry run simulates: it serves to be looked at, not to be handed on."""
 CHANGED = (
     "The table is not the one that was declared: it changed since the studio was started. Nothing "
-    "was booked. Start the studio again, and look at the columns once more."
+    "was booked. Start the studio again and check the columns."
 )
 SMALLER = (
     "The dry run simulates {} rows at most, too few for this table. A fit of as many rows as you "
     "expect would not be refused."
 )
 UNSAVED = (
-    "The model is released, but the disk did not take it. Download it now: it is gone when the "
-    "studio ends."
+    "The model is released, but could not be written to disk. Download it now: it is lost when "
+    "the studio ends."
 )
 
 
