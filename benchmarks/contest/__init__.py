@@ -30,7 +30,7 @@ from benchmarks.timing import repeats
 PLACE = Path("dpscreen-contest")
 HOME = MANIFEST.parent
 RUNS, RESULTS = HOME / "runs.jsonl", HOME / "results.csv"
-SMALL = {"intervals": 5, "support": 4}
+SMALL = {"intervals": 4, "support": 3}
 """Repetitions of the small divisions for each trial of the others."""
 
 BESIDE = ("private-lasso", "boosted-adassp", "adassp", "dp-gd")

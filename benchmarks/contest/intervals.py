@@ -20,7 +20,7 @@ from dpscreen.privacy.accountant import release_triangle
 from dpscreen.rows.lattice import LEVELS, UNITS
 
 Array = Any
-BURN_IN, DRAWS, REPLICATES = 500, 2000, 200
+BURN_IN, DRAWS, REPLICATES = 500, 1000, 200
 PRIOR_SCALE, PRIOR_ROWS = 10.0, 2.0
 """Weak priors: coefficients of ±10 between units of [−1, 1], and two rows for every variance."""
 

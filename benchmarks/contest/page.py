@@ -174,7 +174,8 @@ class Standings:
             for table in self.tables:
                 others = [m for m in self.methods if m not in own]
                 winner = max(others, key=lambda m: self.mean(table, m, epsilon))
-                apart = self.scores(table, winner, epsilon) - self.scores(table, ours, epsilon)
+                theirs, mine = (self.scores(table, one, epsilon) for one in (winner, ours))
+                apart = theirs - mine[: len(theirs)]
                 error = apart.std(ddof=1) / math.sqrt(len(apart)) if len(apart) > 1 else math.inf
                 if apart.mean() > 0:
                     sure.append((float(apart.mean()), float(error), table, winner))
