@@ -56,7 +56,7 @@ def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch
         tab.join()
     assert started == [ticket]
     assert sorted(answers) == [False] * 7 + [True]
-    with pytest.raises(Problems, match="under way"):
+    with pytest.raises(Problems, match="is running"):
         session.release(session.ticket())
     session.run = None
     old = session.ticket()

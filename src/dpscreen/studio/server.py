@@ -182,9 +182,9 @@ class Guard:
             return notice(
                 403,
                 "This link does not open the studio",
-                "It is wrong, or it was used before: continue in the browser that used it, from its "
-                "history. Or stop the studio with Ctrl-C and start it again: your declarations "
-                "are saved.",
+                "It is wrong, or it was used before: continue in the browser that used it, from "
+                "its history. Or stop the studio with Ctrl-C and start it again: your "
+                "declarations are saved.",
             )
         start = f"/{self._keys.place}/table"
         answer = HTMLResponse(notice_text("dpscreen studio", "Continue", go=start))

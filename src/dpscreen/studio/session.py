@@ -24,7 +24,7 @@ SPENT = (
     "and nothing was kept of the attempt."
 )
 NOT_SPENT = "Nothing was booked: the budget is unchanged, and nothing was kept of the attempt."
-STALE = "The question or the budget has changed meanwhile, perhaps in another tab: check them again."
+STALE = "The question or the budget has changed, perhaps in another tab: check them again."
 
 
 class Problems(Exception):
