@@ -31,12 +31,13 @@ from benchmarks import (
     quality,
     ruler,
     scale,
+    sniper,
     sparse,
     studio,
     tables,
     tables_quality,
 )
-from benchmarks.contest import known
+from benchmarks.contest import known, reproduce
 from benchmarks.timing import RATIOS, machine
 
 BENCHMARKS = {
@@ -51,6 +52,7 @@ BENCHMARKS = {
     "contest-open": contest.main_open,
     "contest-known": known.main,
     "contest-page": contest.main_page,
+    "contest-reproduce": reproduce.main,
     "contest-synthetic": contest.main_synthetic,
     "ruler": ruler.main,
     "paper-defaults": paper_defaults.main,
@@ -64,6 +66,7 @@ BENCHMARKS = {
     "free-screen": free_screen.main,
     "open-problems": open_problems.main,
     "growth": growth.main,
+    "sniper": sniper.main,
     "inference": inference.main,
     "inference-speed": inference.speed,
     "studio": studio.main,
@@ -77,11 +80,13 @@ LONG = {
     "contest-open",
     "contest-known",
     "contest-page",
+    "contest-reproduce",
     "contest-synthetic",
     "paper-defaults",
     "logit",
     "heaps",
     "inference",
+    "sniper",
 }
 BY_NAME = {"history", "tables-quality", "quality", "ruler", "studio"} | LONG
 """Run by name only: it writes a file, needs tables or Chromium, or takes long."""

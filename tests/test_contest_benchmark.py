@@ -19,6 +19,7 @@ binned = import_module("benchmarks.contest.binned")
 intervals = import_module("benchmarks.contest.intervals")
 synthetic = import_module("benchmarks.contest.synthetic")
 support = import_module("benchmarks.contest.support")
+sniper = import_module("benchmarks.sniper")
 
 
 def test_locked_tables_are_run_by_the_logged_command_alone(monkeypatch):
@@ -92,14 +93,14 @@ def test_rivals_find_a_strong_signal_within_the_budget(kind):
 
 def test_bins_of_neighbours_differ_by_one_count_and_binagg_fits():
     rng = np.random.default_rng(1)
-    X = rng.uniform(0, 10, (20_000, 2))
-    y = X @ np.array([1.0, -1.0]) + rng.normal(size=20_000)
+    X = rng.uniform(0, 10, (6000, 2))
+    y = X @ np.array([1.0, -1.0]) + rng.normal(size=6000)
     bounds = np.array([(0.0, 10.0), (0.0, 10.0)])
     line = binned.fit_binagg(X, y, bounds, (-15.0, 15.0), Budget(10.0, 1e-6), SeededNoise(2))
     low, high = line.intervals().T
     assert (low < [1.0, -1.0]).all()
     assert (high > [1.0, -1.0]).all()
-    assert (high - low < 1).all()
+    assert (high - low < 2).all()
     tree = binned.PrivTree(1.0, (-1.0, -1.0), (1.0, 1.0))
     unit = X / 5 - 1
     boxes = tree(unit, SeededNoise(3))
@@ -152,3 +153,24 @@ def test_scores():
     assert none["score"] == pytest.approx(-(4 + 2) / 2)
     assert support.f1(np.array([0, 1]), np.array([1, 2])) == 0.5
     assert support.f1(np.array([]), np.array([1])) == 0
+
+
+def test_an_event_certifies_nearly_all_of_a_choice_and_never_more_than_is_true():
+    for rho in (0.01, 0.5, 2.0):
+        edges = np.linspace(-4, 4, 81)
+        shift = np.sqrt(2 * rho)
+        parts = [sniper.event_rho(norm.sf(e - shift), norm.sf(e)) for e in edges]
+        assert 0.5 * rho < max(parts) <= rho
+        half = np.sqrt(8 * rho) / 2  # two candidates whose log-odds move by √(8ρ)
+        chosen = 1 / (1 + np.exp(-half))
+        assert 0.7 * rho < sniper.event_rho(chosen, 1 - chosen) <= rho * (1 + 1e-9)
+    assert sniper.event_rho(0.2, 0.3) == 0
+
+
+@pytest.mark.parametrize("kind", ["noisy max", "signed noisy max"])
+def test_the_search_refutes_a_choice_with_less_noise_than_is_claimed(kind):
+    rho = 0.5
+    pair = next(one for one in sniper.choices(ZCDP(rho)) if one.kind == kind)
+    noise = SeededNoise(4)
+    assert sniper.certified(pair, 9000, 1e-3, noise) <= rho
+    assert sniper.certified(pair.cut(), 9000, 1e-3, noise) > rho

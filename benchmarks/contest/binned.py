@@ -18,7 +18,9 @@ from dpscreen.privacy import ZCDP, Accountant, Budget, Noise
 from dpscreen.privacy.accountant import release_counts, release_sums
 
 Array = Any
-BINS, REST = Fraction(1, 10), Fraction(3, 10)
+SHARES = Fraction(1, 10), Fraction(3, 10), Fraction(3, 10), Fraction(3, 10)
+"""Shares of ρ for bins, counts, Σx and Σy: the authors' 1 : 3 : 3 : 3."""
+
 LEAST_COUNT = 2.0
 DEEPEST = 40
 FINE = 2**20
@@ -103,6 +105,7 @@ def fit_binagg(
     noise: Noise,
     *,
     constant: bool = True,
+    shares: tuple[Fraction, ...] = SHARES,
 ) -> Line:
     """Fit by BinAgg; everything that is used of the rows is released by one accountant."""
     half = np.maximum(np.ptp(bounds, axis=1) / 2, 1e-300)
@@ -113,7 +116,7 @@ def fit_binagg(
     corners = (bounds - centre[:, None]) / half[:, None]
     unit_X = np.clip((X - centre) / half, *corners.T)
     unit_y = np.clip((y - middle) / reach, -1, 1)
-    beta, covariance, n_bins = _unit_fit(unit_X, unit_y, corners, budget, noise, constant)
+    beta, covariance, n_bins = _unit_fit(unit_X, unit_y, corners, budget, noise, constant, shares)
     back = np.diag(np.append(reach / half, reach))
     back[-1, :-1] = -reach * centre / half
     coef = back @ beta
@@ -123,18 +126,25 @@ def fit_binagg(
 
 
 def _unit_fit(
-    X: Array, y: Array, corners: Array, budget: Budget, noise: Noise, constant: bool
+    X: Array,
+    y: Array,
+    corners: Array,
+    budget: Budget,
+    noise: Noise,
+    constant: bool,
+    shares: tuple[Fraction, ...],
 ) -> tuple[Array, Array, int]:
     limit = ZCDP.within(budget)
     accountant = Accountant(noise, limit=limit)
-    epsilon = math.sqrt(2 * float((limit * BINS).rho)) * (1 - 1e-12)
+    bins, count_share, x_share, y_share = shares
+    epsilon = math.sqrt(2 * float((limit * bins).rho)) * (1 - 1e-12)
     tree = PrivTree(epsilon, *map(tuple, corners.T.tolist()))
     boxes = accountant.release(tree, X, purpose="bins")
     d, n_bins = X.shape[1], len(boxes)
     place = _bin_of(X, boxes, corners[:, 1])
     counts = np.bincount(place, minlength=n_bins).astype(np.int64)
     noisy, count_noise = release_counts(
-        accountant, counts, change=1.0, cost=limit * REST, purpose="counts"
+        accountant, counts, change=1.0, cost=limit * count_share, purpose="counts"
     )
     # The norm bound of a bin is that of the farthest corner of its box.
     longest = np.array([np.linalg.norm(np.maximum(abs(low), abs(high))) for low, high in boxes])
@@ -142,12 +152,12 @@ def _unit_fit(
     sums = np.zeros((n_bins, d), dtype=np.int64)
     np.add.at(sums, place, levels)
     found, sum_noise = release_sums(
-        accountant, sums.ravel(), units_per_one=FINE, change=1.0, cost=limit * REST, purpose="Σx"
+        accountant, sums.ravel(), units_per_one=FINE, change=1.0, cost=limit * x_share, purpose="Σx"
     )
     totals = np.zeros(n_bins, dtype=np.int64)
     np.add.at(totals, place, np.trunc(y * FINE).astype(np.int64))
     t, _ = release_sums(
-        accountant, totals, units_per_one=FINE, change=1.0, cost=limit * REST, purpose="Σy"
+        accountant, totals, units_per_one=FINE, change=1.0, cost=limit * y_share, purpose="Σy"
     )
     S = found.reshape(n_bins, d) * longest[:, None]
     spread = np.outer(longest * sum_noise, np.ones(d))
