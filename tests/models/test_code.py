@@ -157,10 +157,13 @@ def test_no_name_ends_a_literal_in_any_dialect(models, dialect, column, level):
     assert {one.name for one in statements[0].find_all(exp.Column)} == {column}
 
 
-@pytest.mark.parametrize("which", ["costs", "marks", "outcomes"])
-def test_every_dialect_writes_every_kind_of_column(which, tmp_path):
+@pytest.mark.parametrize(
+    ("which", "some"),
+    [("marks", slice(0, None, 2)), ("costs", slice(1, None, 4)), ("outcomes", slice(3, None, 4))],
+)
+def test_every_dialect_writes_a_model(which, some, tmp_path):
     model = raw_model(which, tmp_path)
-    for dialect in dialects() if which == "marks" else dialects()[::4]:
+    for dialect in dialects()[some]:
         formula = model.to_formula("sql", dialect=dialect)
         assert len(sqlglot.parse(f"SELECT {formula} AS p FROM t", read=dialect)) == 1
 
@@ -191,16 +194,16 @@ def test_a_model_of_nothing_and_one_that_is_too_large(models, tmp_path):
 
     assert pipeline_of(empty).predict(X).tolist() == [7.5] * 4
     assert by_onnx(onnx_of(empty), X).tolist() == [7.5] * 4
-    many = tuple(f"x{j}" for j in range(1500))
+    many = tuple(f"x{j}" for j in range(1100))
     large = replace(
         release,
         names=many,
         named=False,
-        coefficients=np.full(1500, 1 / 3),
-        feature_bounds=np.array([(-1 / 3, 1 / 3)] * 1500),
+        coefficients=np.full(1100, 1 / 3),
+        feature_bounds=np.array([(-1 / 3, 1 / 3)] * 1100),
     )
     with pytest.raises(NoFormula, match="too large"):
         formula_of(large, "excel")
-    wide = pd.DataFrame(np.full((2, 1500), 0.01), columns=list(many))
+    wide = pd.DataFrame(np.full((2, 1100), 0.01), columns=list(many))
     found = by_sqlite(formula_of(large, "sql", dialect="sqlite"), wide)  # deep sums are refused
-    np.testing.assert_allclose(found, np.clip(release.intercept + 5, 0, 60))
+    np.testing.assert_allclose(found, np.clip(release.intercept + 11 / 3, 0, 60))

@@ -44,9 +44,10 @@ class Prepared:
         )
 
     def tables(self):
-        yield self.texts, self.expected
+        """Yield all texts at once, as formulas are long, and the typed table."""
+        both = pd.concat([self.texts, self.odd], ignore_index=True)
+        yield both, np.concatenate([self.expected, self.expected_odd])
         yield typed(self.texts, self.which), self.expected
-        yield self.odd, self.expected_odd
 
 
 @pytest.fixture(scope="module", params=list(TABLES))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from enumerated_laws import largest_rho, p_value
 from estimator_settings import PUBLIC
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpscreen import (
@@ -24,6 +24,7 @@ from dpscreen.solvers.rules import Regime, n_steps
 # --- what is promised -----------------------------------------------------------------------------
 
 
+@settings(max_examples=40)
 @given(
     n_iter=st.integers(1, 60),
     epsilon=st.floats(0.01, 20),
