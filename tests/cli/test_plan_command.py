@@ -15,6 +15,11 @@ from tools.command import here, invoke, succeeded
 dpscreen_plan = partial(here, "plan")
 
 
+@pytest.fixture(autouse=True)
+def _few_tables(monkeypatch):
+    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
+
+
 def test_a_plan_with_its_picture(tmp_path):
     done = here(
         "plan",
@@ -28,8 +33,7 @@ def test_a_plan_with_its_picture(tmp_path):
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_plan_of_a_yes_or_no_has_its_picture_and_correlations(tmp_path, monkeypatch):
-    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
+def test_a_plan_of_a_yes_or_no_has_its_picture_and_correlations(tmp_path):
     asked = ("--rows", 500, "--features", 8, "--epsilon", 3, "--effect", 0.4)
     asked += ("--model", "logistic", "--correlation", 0.5)
     done = dpscreen_plan(*asked, "--rate", 0.2, "--plot", "plan.svg", cwd=tmp_path)
@@ -97,8 +101,7 @@ smoker = {type = "boolean"}
 """
 
 
-def test_a_schema_shapes_the_plan(tmp_path, monkeypatch):
-    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
+def test_a_schema_shapes_the_plan(tmp_path):
     asked = ("--rows", 500, "--epsilon", 1, "--json", "--schema", "s.toml")
     (tmp_path / "s.toml").write_text(SCHEMA + "y = {bounds = [0, 9]}")
     done = dpscreen_plan(*asked, cwd=tmp_path)

@@ -265,7 +265,8 @@ def test_centred_terms_need_an_intercept(frame, terms):
 
 
 @pytest.mark.parametrize(("command", "more"), [(plan, []), (compare, ["--repetitions", "2"])])
-def test_plans_and_comparisons_count_the_terms(command, more, tmp_path):
+def test_plans_and_comparisons_count_the_terms(command, more, tmp_path, monkeypatch):
+    monkeypatch.setattr("dpscreen.planning.power.affordable_repetitions", lambda *_, **__: 4)
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     given = ["--rows", "2000", "--json", "--formula", "y ~ age*bmi"]
     budget = ["--epsilon", "3", "--delta", "1e-5", *more]
