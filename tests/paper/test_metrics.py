@@ -42,6 +42,7 @@ def test_zero_over_zero():
     nothing, everything = np.zeros(4), np.ones(4)
     assert math.isnan(metrics.true_positive_rate(everything, nothing))
     assert math.isnan(metrics.false_positive_rate(everything, everything))
+    assert math.isnan(metrics.density([]))
     assert metrics.f1(nothing, nothing) == 1
     assert metrics.f1(nothing, everything) == metrics.f1(everything, nothing) == 0
 

@@ -25,12 +25,14 @@ LEVEL = 0.05
 
 def true_positive_rate(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
     """Share of the true nonzeros that are nonzero in the estimate; nan without true nonzeros."""
-    return _recall(_support(estimate), _support(truth))
+    found, true = _supports(estimate, truth)
+    return _ratio(_count(found & true), _count(true))
 
 
 def false_positive_rate(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
     """Share of the true zeros that are nonzero in the estimate; nan without true zeros."""
-    return _recall(_support(estimate), ~_support(truth))
+    found, true = _supports(estimate, truth)
+    return _ratio(_count(found & ~true), _count(~true))
 
 
 def f1(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
@@ -39,22 +41,44 @@ def f1(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
     C counts correct nonzeros, W wrong nonzeros, M missed nonzeros (paper, Section 5.1). Two equal
     supports score 1, and so do two empty ones, where the formula reads 0/0.
     """
-    found, true = _support(estimate), _support(truth)
-    correct, differing = int(np.sum(found & true)), int(np.sum(found ^ true))
-    return correct / (correct + differing / 2) if correct + differing else 1.0
+    found, true = _supports(estimate, truth)
+    correct, differing = _count(found & true), _count(found ^ true)
+    if correct == differing == 0:
+        return 1.0
+    return _ratio(correct, correct + differing / 2)
 
 
 def density(coef: npt.ArrayLike) -> float:
-    """Fraction of NONZERO coefficients: what the paper's tables call "sparsity"."""
-    return float(np.mean(_support(coef)))
+    """Fraction of NONZERO coefficients: what the paper's tables call "sparsity".
+
+    nan for a vector without entries.
+    """
+    found = _support(coef)
+    return _ratio(_count(found), found.size)
 
 
-def _recall(found: Mask, wanted: Mask) -> float:
-    return float(np.mean(found[wanted])) if wanted.any() else math.nan
+def _supports(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Mask, Mask]:
+    found, true = _support(estimate), _support(truth)
+    if found.shape != true.shape:
+        raise ValueError(f"supports of unequal length: {found.size} and {true.size}")
+    return found, true
 
 
 def _support(coef: npt.ArrayLike) -> Mask:
-    return np.asarray(np.asarray(coef) != 0)
+    values = np.asarray(coef)
+    if values.ndim != 1:
+        raise ValueError(f"a coefficient vector has one axis, not {values.ndim}")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("a coefficient is not finite")
+    return np.asarray(values != 0)
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
 
 
 # --- how much of the unchosen features the chosen ones explain --------------------------------
@@ -108,7 +132,7 @@ def explained_r2(
     * a constant target (TSS = 0): 1 if it is fitted, 0 if not, as in scikit-learn, but decided
       up to rounding: with an intercept it is always fitted.
     """
-    inputs, outputs = _support(chosen), _support(targets)
+    inputs, outputs = _supports(chosen, targets)
     if not outputs.any():
         return math.nan
     moments = gram.factor if intercept else gram.plain_factor
@@ -157,7 +181,7 @@ class SignTest(NamedTuple):
 def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
     """Compare paired trials; the paper names a nonparametric sign test without side or level."""
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return SignTest(int(np.sum(first > second)), int(np.sum(first < second)))
+    return SignTest(_count(first > second), _count(first < second))
 
 
 # --- Theorem 2: nonzeros when updates and screenings fall uniformly -----------------------------
