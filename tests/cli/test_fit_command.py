@@ -220,6 +220,21 @@ def test_the_command_states_what_the_fit_in_python_states(place, block):
     assert said[0].of_rows == (not block)
 
 
+@pytest.mark.parametrize(
+    "block",
+    [{}, {"unit": "patient", "rows_per_unit": 1}, {"unit": "patient", "rows_per_unit": 2}],
+)
+def test_the_number_of_rows_is_paid_for_and_not_disclosed(place, block):
+    write_schema(place, **block)
+    assert "the true number is not disclosed" in " ".join(fit("--dry-run").stdout.split())
+    done = fit("-o", "model.json", "--no-check")
+    assert done.exit_code == 0, done.stderr
+    model = dpscreen.load("model.json")
+    assert not model.privacy_.rows_disclosed
+    assert "the number of rows" in {one.purpose for one in model.privacy_.mechanisms}
+    assert "need only count" not in model.explain()
+
+
 def test_a_ledger_for_rows_takes_no_fit_for_patients(place):
     assert fit("-o", "first.json", "--ledger", "budget.ledger").exit_code == 0
     before = spent(place)
@@ -376,6 +391,12 @@ def test_a_table_of_no_rows_is_refused(place):
     done = fit("-o", "model.json", "--ledger", "budget.ledger")
     failed(done, 1, "No row of the table counts")
     assert untouched(place)
+
+
+def test_columns_that_differ_are_refused_by_their_names_alone(garbage):
+    (garbage / "data.csv").write_bytes(b"age,smoker,cost\n" + b"\xff" * 99)
+    done = fit("-o", "model.json", "--dry-run")
+    failed(done, 1, "'patient'")
 
 
 def test_what_exists_is_replaced_only_by_force(place):
@@ -577,3 +598,20 @@ def test_a_split_of_outcomes(wide):
         for more in (asked[8:], ("--model", "logistic", "--rows-public", 5000))
     )
     assert dry["finding"] != whole["finding"]  # half of the rows choose
+
+
+@pytest.mark.parametrize(
+    ("schema", "model"),
+    [
+        ("cost.json", "lasso"),
+        ("cost.json", "ols"),
+        ("high.json", "logistic"),
+        ("high.json", "logit"),
+    ],
+)
+def test_what_is_printed_fits_a_terminal(wide, schema, model):
+    for more in (("--rows-public", 5000, "--dry-run"), ("-o", "model.json")):
+        done = fit_wide(schema, "--model", model, *more)
+        assert max(map(len, done.stdout.splitlines())) < 80, done.stdout
+    shown = invoke("show", "model.json")
+    assert max(map(len, shown.stdout.splitlines())) < 80, shown.stdout

@@ -64,6 +64,16 @@ def test_show_is_plain_off_a_terminal(ledger):
     assert ledger.head in done.stdout
 
 
+def test_show_an_unused_ledger(tmp_path):
+    given = {"note": "for two years", "declared": {"unit": "one row"}}
+    PrivacyLedger.create(
+        tmp_path / "budget.ledger", dataset="survey", epsilon=2, delta=1e-6, **given
+    )
+    shown = dpscreen_ledger("show", "budget.ledger", cwd=tmp_path).stdout
+    assert "Nothing is booked yet." in shown
+    assert "declared:    unit = one row\nnote:        for two years\n" in shown
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_show_is_a_table_on_a_terminal(ledger):
     import pty

@@ -129,6 +129,12 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, message)
 # --- in this process: what takes a terminal, a whole study or a disk that refuses -----------------
 
 
+def test_damaged_findings_are_told_and_left_out(tmp_path, capsys):
+    (tmp_path / "audit.json").write_text("garbage")
+    assert command._findings(tmp_path) == ()
+    assert "not a file of findings" in capsys.readouterr().err
+
+
 def test_what_the_paper_claims_is_audited_once_and_only_for_the_whole_study(tmp_path, monkeypatch):
     asked = []
 

@@ -37,6 +37,15 @@ def test_a_model_on_the_shell(files):
     assert "\x1b" not in done.stdout
 
 
+def test_as_json(files):
+    done = show(files / "model.json", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert output["statement"]["holds"] is True
+    assert output["features"][0]["feature"] == "x0"
+    assert "noise_p_value" not in output["features"][0]
+
+
 def test_for_a_manager_a_card_and_the_registry(files):
     done = show(files / "model.json", "--explain")
     assert "can become at most 73.2 % sure" in " ".join(done.stdout.split())
@@ -92,6 +101,15 @@ def test_a_formula(files, language):
     assert done.exit_code == 0
     assert dpscreen.load(files / "model.json").to_formula(language) in done.stdout
     assert "clipped to the bounds" in done.stdout + done.stderr
+
+
+def test_sql_of_a_dialect(files):
+    done = show(files / "model.json", "--formula", "sql", "--dialect", "bigquery")
+    assert (done.exit_code, "AS FLOAT64" in done.stdout) == (0, True)
+    done = show(files / "model.json", "--formula", "sql", "--dialect", "bigquerry")
+    assert (done.exit_code, "Did you mean" in done.stderr) == (1, True)
+    done = show(files / "model.json", "--formula", "r", "--dialect", "bigquery")
+    assert (done.exit_code, "--formula sql" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("language", ["sql", "r", "excel"])

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 from estimator_settings import PUBLIC
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from dpscreen import (
@@ -74,6 +74,23 @@ def test_bad_parameter_of_one_estimator_is_named(rows, kind, name, value):
     with pytest.raises((ValueError, TypeError), match=name):
         model.fit(*rows)
     assert_unfitted(model)
+
+
+def test_clip_does_not_belong_to_the_published_calibration(rows):
+    with pytest.raises(ValueError, match="clip"):
+        DPFrankWolfe(**PUBLIC, clip=1.0, calibration="published").fit(*rows)
+
+
+@pytest.mark.parametrize(
+    ("pair", "demand"),
+    [((0, np.inf), "be finite"), ((5, 1), "have low < high"), ((0, 1e300), "be between .* wide")],
+)
+def test_bounds_that_cannot_be_are_those_of_a_named_column(rows, pair, demand):
+    X, y = rows
+    bounds = dict.fromkeys("abcdef", (-1, 1)) | {"d": pair}
+    model = PrivateLasso(epsilon=1.0, delta=1e-6, feature_bounds=bounds, target_bounds=(-4, 4))
+    with pytest.raises(ValueError, match=f"^feature_bounds of 'd' must {demand}"):
+        model.fit(pd.DataFrame(X, columns=list("abcdef")), y)
 
 
 SECRET = "Zebedee-8675309"
@@ -142,6 +159,12 @@ def test_bad_rows_to_predict_for_are_not_quoted_either(rows, case):
     with pytest.raises((ValueError, TypeError)) as caught:
         model.predict(X)
     assert_no_data_in(caught.value)
+
+
+def test_a_warning_that_is_an_error_stays_a_warning(private_class, rows):
+    X, y = rows
+    with pytest.raises(DataConversionWarning, match="column-vector y"):
+        private_class(**PUBLIC).fit(X, y[:, None])
 
 
 def test_a_failed_refit_forgets_the_earlier_model(private_class, rows):
@@ -213,6 +236,14 @@ def test_a_column_of_dates_is_called_one(private_class, rows, column):
     model = private_class(**PUBLIC)
     with pytest.raises(ValueError, match=r"column admitted, holds dates.*days since.*schema"):
         model.fit(frame, y)
+    assert_unfitted(model)
+
+
+def test_two_columns_of_one_name_are_called_so(private_class, rows):
+    X, y = rows
+    model = private_class(**PUBLIC)
+    with pytest.raises(ValueError, match=r"more than one column 'a'\."):
+        model.fit(pd.DataFrame(X, columns=["a", "a", *map(str, range(X.shape[1] - 2))]), y)
     assert_unfitted(model)
 
 

@@ -6,13 +6,14 @@ Violations are computed, not estimated: a fit of one step releases one selection
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso, scan
+from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso, WeakDeltaWarning, scan
 from dpscreen.models import peers
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.budget import Unit
@@ -183,6 +184,12 @@ def test_a_fit_that_is_told_another_number_refuses_and_spends_nothing(make, way,
     assert [entry.unit for entry in ledger.entries()] == [model.privacy_.unit]
 
 
+def test_rows_bring_their_target_along():
+    rows = schema_of(2).encode(some_people(40))
+    with pytest.raises(ValueError, match="y must be None"):
+        PrivateLasso(**LASSO).fit(rows, rows.named_arrays()[1])
+
+
 # --- the other estimators -------------------------------------------------------------------------
 
 
@@ -217,6 +224,23 @@ def test_intervals_are_refused_for_units_of_several_rows_and_named_for_one():
 
 
 # --- a number of rows that is public --------------------------------------------------------------
+
+
+def warns(kind, n, **more):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 2))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        kind(epsilon=2.0, delta=1e-3, **BOUNDS, **more).fit(X, X[:, 0])
+    return any(issubclass(one.category, WeakDeltaWarning) for one in seen)
+
+
+@pytest.mark.parametrize("kind", [PrivateLasso, *PEERS])
+def test_a_warning_looks_at_the_public_number_of_rows_alone(kind):
+    for n in (999, 1000, 1001):
+        assert not warns(kind, n, n_rows=999)
+        assert warns(kind, n, n_rows=1000)
+    assert [warns(kind, n) for n in (400, 1600)] == [False, True]  # a noisy count, ± 23 rows
 
 
 @pytest.mark.parametrize("kind", [PrivateLasso, *PEERS])

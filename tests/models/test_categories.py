@@ -27,8 +27,11 @@ from dpscreen import (
 from dpscreen.models import peers
 from dpscreen.models.categories import (
     LearntLevelsWarning,
+    about_levels,
+    about_missing,
     frame_columns,
 )
+from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import ModelFileProblem, to_dict
 from dpscreen.tables.schema import TableSchema
@@ -132,6 +135,23 @@ def test_a_schema_means_what_categories_mean(kind):
         assert text.count("A cell that is missing") == 1
 
 
+@pytest.mark.parametrize(
+    ("block", "outcomes", "told"),
+    [
+        ({"target": "y"}, False, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": 3.0}}, False, "A missing target counts as its fill"),
+        ({"target": "y", "missing_target": "fill"}, False, "A missing target counts as its fill"),
+        ({"target": "y", "missing_target": "leave out"}, False, "Rows without a target are left"),
+        ({"target": "y"}, True, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": True}}, True, "A missing target counts as its fill"),
+    ],
+)
+def test_what_a_missing_target_counts_as_is_told(block, outcomes, told):
+    (text,) = about_missing({"dpscreen": block}, {}, fills_target=not outcomes)
+    assert told in text
+    assert list(about_missing(None, {}, fills_target=not outcomes)) == []
+
+
 @pytest.mark.parametrize(("kind", "more"), EVERY)
 def test_a_frame_releases_what_its_encoded_array_does(kind, more):
     frame, y = table()
@@ -192,6 +212,12 @@ def test_bounds_are_for_numbers(bounds):
     model = DPFrankWolfe(**SETTING | {"feature_bounds": bounds}, **WALK, categories=LEVELS)
     assert released(model.fit(frame, y)) == released(expected)
     assert model._public_bounds()[0].tolist() == [[0, 100], *[[0, 1]] * 4]
+
+
+def test_truths_and_levels_alone_need_no_bounds():
+    frame, y = table()
+    model = PrivateLasso(**SCALES, categories=LEVELS).fit(frame[["ward", "smoker"]], y)
+    assert model.feature_names_out_.tolist() == NAMES[1:]
 
 
 @pytest.mark.parametrize(
@@ -413,6 +439,15 @@ def test_bad_frames_are_refused_without_a_cell(case, kind, tmp_path):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+def test_notes_on_bounds_name_the_feature_that_stands_behind_a_category():
+    frame, y = table(4000)
+    late = frame.assign(visits=500 - np.random.default_rng(5).poisson(0.05, len(frame)))
+    model = PrivateLasso(**SCALES, feature_bounds={"age": (0, 100), "visits": (0, 500)})
+    with pytest.warns(dpscreen.models.base.BoundsWarning, match="visits"):
+        model.set_params(categories=LEVELS).fit(late, y)
+    assert model.bounds_notes_ == (BoundsNote("visits", 0, 500, "upper"),)
+
+
 @pytest.mark.parametrize("cell", [None, "Z", "a", "", 7])
 def test_a_cell_without_a_level_counts_as_the_reference_and_only_predict_says_so(cell):
     """Rows to predict for are not protected; those of a fit are."""
@@ -425,3 +460,12 @@ def test_a_cell_without_a_level_counts_as_the_reference_and_only_predict_says_so
     with pytest.warns(UserWarning, match=r"'ward': 3 of 3 cells .* as 'B', the reference"):
         found = model.predict(odd[:3])
     assert found.tolist() == model.predict(frame[:3].assign(ward="B")).tolist()
+
+
+def test_weekdays_and_months_are_compared_with_the_first():
+    schema = {"fields": [{"name": "in", "type": "date"}, {"name": "out", "type": "date"}]}
+    told = about_levels(["in", "in=Tuesday", "out=February", "out=Monday"], schema, {})
+    assert list(told) == [
+        "in stands for days since the first.",
+        "Levels are compared with the first declared one: in with Monday and out with January.",
+    ]

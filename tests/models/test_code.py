@@ -103,6 +103,14 @@ def test_exports_take_the_frame_of_the_fit(levels, outcomes, tmp_path):
             np.testing.assert_allclose(found, wanted(model, few), **CLOSE)
 
 
+def test_columns_without_names_are_one_array():
+    X, y = table(500)
+    model = PrivateLasso(**TOLD, target_bounds=(0, 60)).fit(X.to_numpy(), y)
+    found = model.to_sklearn().predict(X.to_numpy())
+    np.testing.assert_allclose(found, model.predict(X.to_numpy()), **CLOSE)
+    np.testing.assert_allclose(by_onnx(model.to_onnx(), X), found, **CLOSE)
+
+
 def test_a_missing_number_has_no_prediction_without_a_schema(models):
     X = table(3)[0]
     X.loc[1, "age"] = None

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimator_settings import PUBLIC
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -111,3 +112,9 @@ def test_bad_parameters_are_named_before_anything_is_spent(rows, kind, given, me
         model.fit(*rows, ledger=tmp_path / "ledger.db")
     assert not hasattr(model, "coef_")
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_table_refuses_sparse_rows(rows):
+    X, y = rows
+    with pytest.raises(TypeError, match="toarray"):
+        PrivateOLS(**SETTING).fit(sparse.csr_matrix(X), y)

@@ -13,6 +13,7 @@ import statsmodels.api as sm
 
 import dpscreen
 from dpscreen import PrivateLogit, PrivateOLS
+from dpscreen.models.contrasts import linear_hypotheses
 
 LEVELS = ["A", "B", "B2"]
 SETTING = {
@@ -204,6 +205,14 @@ def test_hypotheses_that_cannot_be_tested(linear, wrong, told):
 def test_moves_that_are_not_declared(linear, wrong, told):
     with pytest.raises(ValueError, match=told):
         linear.effect(*wrong)
+
+
+def test_names_with_operators_are_read_as_printed():
+    names = ["age", "I((age - 54) ** 2)", "smoker:(bmi - 35)", "a, b", "age=60+", "const"]
+    for j, name in enumerate(names):
+        matrix, values, _ = linear_hypotheses(f"2*{name} = 3" if j != 3 else "2*`a, b` = 3", names)
+        assert matrix.tolist() == [[2.0 * (i == j) for i in range(len(names))]]
+        assert values.tolist() == [3]
 
 
 def test_latex_and_tidy(linear):

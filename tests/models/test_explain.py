@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from fitted_models import KINDS, LASSO, fitted, table
 from hypothesis import given
@@ -102,3 +103,12 @@ def test_changing_a_row_moves_the_gaussian_mechanism_twice_as_far(rho, delta, pr
     true = stats.norm.sf((epsilon - shift**2 / 2) / shift)
     assert true <= chance_of_failure(epsilon, 4 * rho)
     assert posterior(prior, epsilon) <= 1
+
+
+def test_no_feature_and_a_meaningless_budget():
+    release = fitted("lasso").released()
+    nothing = explanation_of(replace(release, coefficients=np.zeros(6), intercept=4.25))
+    assert "All coefficients of the model are 0. That does not show that a feature" in nothing
+    assert "predicts 4.25 for every row" in nothing
+    loose = replace(release.statement, epsilon=40.0, rho=30.0, rows_disclosed=False)
+    assert "means little" in explanation_of(replace(release, statement=loose))

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
+    PublishedCalibrationWarning,
     RNMScreen,
+    SeededNoiseWarning,
 )
 from dpscreen.privacy import ZCDP, Budget, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
@@ -165,6 +167,17 @@ def test_rnm_screens_when_told_to_and_pays_for_no_more(rows, screen_at, count):
     assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
 
 
+def test_warnings_name_the_errata_and_the_seed(private_class, rows):
+    with pytest.warns(PublishedCalibrationWarning, match=r"does not hold \(errata E1") as told:
+        private_class(**PUBLIC, calibration="published").fit(*rows)
+    assert told[0].filename == __file__
+    with pytest.warns(SeededNoiseWarning, match="not private") as told:
+        seeded = private_class(**PUBLIC, random_state=1).fit(*rows)
+    assert told[0].filename == __file__
+    assert not seeded.privacy_.holds
+    assert not seeded.privacy_.secure_noise
+
+
 # --- what is released -----------------------------------------------------------------------------
 
 
@@ -172,6 +185,12 @@ def test_noise_is_fresh_unless_seeded(private_class, rows):
     setting = PUBLIC | {"n_iter": 12}
     models = {private_class(**setting).fit(*rows).coef_.tobytes() for _ in range(40)}
     assert len(models) > 1
+
+
+def test_generators_are_accepted_and_advance(rows):
+    for generator in (np.random.default_rng(1), np.random.RandomState(1)):
+        model = RNMScreen(**PUBLIC | {"n_iter": 12}, random_state=generator)
+        assert (model.fit(*rows).coef_ != model.fit(*rows).coef_).any()
 
 
 # --- units ----------------------------------------------------------------------------------------
@@ -211,6 +230,17 @@ def test_values_outside_the_bounds_are_clipped(private_class, rows):
     wild = private_class(**setting).fit(X, y)
     tame = private_class(**setting).fit(np.clip(X, -0.5, 0.5), np.clip(y, -1, 1))
     np.testing.assert_array_equal(wild.coef_, tame.coef_)
+
+
+def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
+    import dpscreen.models.frank_wolfe as home
+
+    X, y = rows
+    setting = PUBLIC | {"n_iter": 40, "random_state": 8, "calibration": "published"}
+    folded = private_class(**setting).fit(X, y)
+    monkeypatch.setattr(home, "gram_pays", lambda *_, **__: False)
+    dense = private_class(**setting).fit(X, y)
+    np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
 
 
 def test_proven_fits_from_a_random_start_stay_on_the_lattice(private_class, rows):

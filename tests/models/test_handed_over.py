@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from dataclasses import replace
 
@@ -100,6 +101,16 @@ def test_outcomes_are_drawn_as_odds_ratios():
     assert axes.get_xscale() == "log"
     diamonds = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
     assert diamonds[0] == pytest.approx(shown)
+
+
+def test_a_notebook_shows_a_box_before_the_fit_and_the_summary_after():
+    assert "sk-" in PrivateLasso(**SETTING)._repr_html_()
+    model = fitted("lasso")
+    assert model._repr_html_() == model.summary()._repr_html_()
+    assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
+    promise = model.privacy_._repr_html_()
+    assert promise.startswith("<details><summary>(epsilon = ")
+    assert html.escape(str(model.privacy_)) in promise
 
 
 # --- fits that add up -----------------------------------------------------------------------------
@@ -203,6 +214,24 @@ def test_what_a_ledger_counts_and_what_is_not_private_are_left_alone(tmp_path):
 
 
 # --- two models -----------------------------------------------------------------------------------
+
+
+def test_models_are_compared_over_the_same_steps():
+    one = replace(fitted("split").released(), inference=None)
+    wider = one.public_bounds * 1000
+    other = replace(one, coefficients=one.coefficients * 2, declared_bounds=wider)
+    assert (other.steps != one.steps).any()
+    told = compared([one, other], ["a", "b\n"])
+    for line in told.features:
+        assert line.effects[1] == 2 * line.effects[0]
+        assert line.step in one.steps
+    sizes = [abs(line.effects[1]) for line in told.features]
+    assert sizes == sorted(sizes, reverse=True)
+    both = ZCDP.within(Budget(one.statement.epsilon, one.statement.delta))
+    rho = ZCDP(both.rho * 2).epsilon(one.statement.delta)
+    assert "they cost epsilon" in told.total
+    assert float(told.total.split("epsilon ")[1].split()[0]) == pytest.approx(rho, rel=0.01)
+    assert "\\n" in str(told).splitlines()[0]
 
 
 def test_an_interval_stands_beside_the_estimate_that_it_is_of():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,12 @@ from fitted_models import fitted
 
 from dpscreen._core.words import cell, number
 from dpscreen.models.cards import model_card_of
+from dpscreen.models.comparison import compared
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.linear import shown_summary
+from dpscreen.models.page import render_model_page
+from dpscreen.models.page.effects import effects_of, plot_release
+from dpscreen.models.release import summary_of
 from dpscreen.solvers.results import Quality
 
 QUALITY = Quality(0.632, 0.146, 0.814, 0.26, 0.24, 0.45, True, (1.0,), (1.0,))
@@ -55,6 +60,20 @@ def test_effects_are_per_cent(kind, transform, what):
     assert f"{verb} {what} by {number(abs(percent), digits=3)} %" in words(explanation_of(release))
     assert shown in words(model_card_of(release))
     assert "target's units" not in words(model_card_of(release))
+
+
+def test_pictures_and_pages_are_in_per_cent():
+    model, release = fitted("lasso"), logged("lasso")
+    drawn = effects_of(release)
+    assert drawn.label.startswith("effect of the step on cost, in per cent")
+    axes = plot_release(release)
+    diamonds = [float(line.get_xdata()[0]) for line in axes.lines if line.get_marker() == "D"]
+    assert diamonds[0] == pytest.approx(100 * math.expm1(summary_of(release).rows[0].effect))
+    page = words(re.sub("<[^>]*>", " ", render_model_page(model, schema=schema("log"))))
+    assert "Effect: of the step on cost, in per cent." in page
+    assert "target's units" not in page
+    told = dict(compared([release, release], ["a", "b"]).facts)
+    assert told["effects are"] == ("changes of log(cost)",) * 2
 
 
 @pytest.mark.parametrize("kind", ["lasso", "ols"])

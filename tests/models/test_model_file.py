@@ -15,6 +15,8 @@ import pytest
 from fitted_models import KINDS, fitted, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone, is_regressor
+from sklearn.exceptions import NotFittedError
 
 import dpscreen
 from dpscreen import PrivateLogit
@@ -71,6 +73,22 @@ def test_a_round_trip_is_exact(kind, named, tmp_path):
         assert str(getattr(again, said)()) == str(of(told))
     again.save(tmp_path / "twice.json")
     assert (tmp_path / "twice.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+
+
+def test_a_loaded_model_is_a_regressor_that_cannot_be_fitted(tmp_path):
+    fitted("lasso").save(tmp_path / "model.json")
+    model, (X, y) = dpscreen.load(tmp_path / "model.json"), table()
+    assert is_regressor(model)
+    assert model.score(X, y) == fitted("lasso").score(X, y)
+    np.testing.assert_array_equal(model.noise_p_values(), fitted("lasso").noise_p_values())
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X.rename(columns={"age": "years"}))
+    with pytest.raises(TypeError, match="cannot be fitted"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+    with pytest.raises(NotFittedError):
+        LoadedModel().summary()
 
 
 def test_what_is_not_known_of_quality_is_null_in_the_file_with_a_reason():
@@ -144,6 +162,10 @@ def test_the_file_holds_released_values_only():
     cells = {repr(float(value)) for value in (*X.to_numpy().ravel(), *y)}
     text = encoded(fitted("lasso").released()).decode()
     assert not [cell for cell in cells if cell in text]
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -423,6 +445,16 @@ def test_an_entry_for_the_registry(kind):
     assert loss["privacy_parameters"]["rho"] == model.privacy_.rho
     assert loss["privacy_unit"] == ("Unit-level" if kind == "units" else "Row-level")
     assert "first half: " in entry["deployment"]["implementation"]["mechanisms"] or kind != "split"
+
+
+def test_tiers_tell_more_and_more():
+    first, second, third = (fitted("lasso").to_registry_entry(tier=tier) for tier in (1, 2, 3))
+    assert set(first["deployment"]) == {"basic", "administrative"}
+    assert "privacy_unit_details" not in second["deployment"]["privacy_loss"]
+    assert "privacy_unit_details" in third["deployment"]["privacy_loss"]
+    assert set(second["deployment"]) < set(third["deployment"])
+    with pytest.raises(ValueError, match="tier"):
+        fitted("lasso").to_registry_entry(tier=4)
 
 
 # --- the short cut --------------------------------------------------------------------------------

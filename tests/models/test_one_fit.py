@@ -215,3 +215,12 @@ def test_a_new_estimator_has_bounds_a_statement_and_predictions(rows):
     assert not model.privacy_.rows_disclosed
     assert (model.predict(rows[0]) == model.intercept_).all()
     assert model.summary().title.startswith("Middle: 0 of 6")
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_parameters_can_be_checked_without_rows(model):
+    assert model.check_parameters() is None
+    with pytest.raises(ValueError, match="epsilon"):
+        clone(model).set_params(epsilon=-1).check_parameters()
+    with pytest.raises(TypeError, match="fit_intercept"):
+        clone(model).set_params(fit_intercept="yes").check_parameters()

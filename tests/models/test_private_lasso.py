@@ -13,7 +13,7 @@ from enumerated_laws import largest_rho, p_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen import PrivacyLedger, PrivateLasso, PrivateLogisticLasso
+from dpscreen import BoundsWarning, PrivacyLedger, PrivateLasso, PrivateLogisticLasso, PrivateOLS
 from dpscreen.models.intake import aligned
 from dpscreen.paper.data import synthetic
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
@@ -92,6 +92,20 @@ def test_a_dense_fit_goes_where_released_scores_say(plain_rows):
         other = PrivateLasso(**DENSE).fit(X[:, ::-1] + 0.1, -2 * y)
     np.testing.assert_array_equal(model.coef_, other.coef_)
     assert model.intercept_ == other.intercept_
+
+
+# --- what is released -----------------------------------------------------------------------------
+
+
+def test_the_path_is_the_model(rows):
+    setting = SETTING | {"feature_bounds": (-1.25, 1.25), "standardize": False, "radius": 2.0}
+    model = PrivateLasso(**setting, random_state=1, fit_intercept=False).fit(*rows)
+    halves = np.diff(model.feature_bounds_, axis=1)[:, 0] / 2
+    weights = model.path_.weights(6)
+    kept = model.coef_ != 0
+    np.testing.assert_allclose((weights / halves)[kept], model.coef_[kept], rtol=1e-9)
+    assert len(model.path_) == model.n_iter_
+    assert set(model.path_.signs) <= {-1, 1}
 
 
 # --- max_features ---------------------------------------------------------------------------------
@@ -270,6 +284,21 @@ def test_a_sparse_truth_without_noise_is_recovered():
     model = PrivateLasso(**setting, random_state=0).fit(drawn.X, drawn.y)
     assert model.score(drawn.X, drawn.y) > 0.98
     assert np.mean((model.coef_ != 0) == (drawn.coef != 0)) > 0.99
+
+
+# --- odd data -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [PrivateOLS, PrivateLasso])
+def test_a_target_beyond_its_bounds_is_told_and_one_inside_loose_bounds_is_not(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(50, 10, (3000, 3))
+    y = 2 * X[:, 0] + rng.normal(0, 5, len(X))
+    model = kind(epsilon=1, delta=1e-6, feature_bounds=(0, 100), random_state=1)
+    for bounds, end in (((0, 10), "upper"), ((1000, 2000), "lower")):
+        with pytest.warns(BoundsWarning, match=f"the target: declared .* at the {end} end"):
+            model.set_params(target_bounds=bounds).fit(X, y)
+    assert model.set_params(target_bounds=(0, 3000)).fit(X, y).bounds_notes_ == ()
 
 
 # --- what is refused in words ---------------------------------------------------------------------

@@ -12,9 +12,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from transcripts import Transcript, moves
 
@@ -22,6 +23,7 @@ from dpscreen import PrivacyLedger, PrivateLogisticLasso, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
 from dpscreen.models.code import comments_of
 from dpscreen.privacy import ZCDP, Budget
+from dpscreen.tables.schema import toml_schema
 
 SETTING = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-8.0, 12.0)}
 OTHER_LABELS = "classes are declared, and the labels of this check are others"
@@ -77,6 +79,24 @@ def test_scikit_learn_check(estimator, check):
     if "one_label" in str(check) and estimator.epsilon < 100:
         pytest.skip("ten rows in noise")
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["check_estimators_dtypes", "check_classifier_data_not_an_array", "check_fit2d_1feature"],
+)
+def test_checks_with_labels_1_and_2_pass_once_these_are_declared(name):
+    from sklearn.utils import estimator_checks
+
+    check = getattr(estimator_checks, name)
+    check("PrivateLogisticLasso", PrivateLogisticLasso(**SETTING, classes=(1, 2)))
+
+
+def test_it_is_a_classifier_and_no_regressor():
+    assert is_classifier(model())
+    assert not is_regressor(model())
+    X, y = some_rows()
+    assert cross_val_score(model(epsilon=20), X, y, scoring="roc_auc", cv=3).mean() > 0.8
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -312,6 +332,14 @@ def test_quality_is_not_told_where_it_is_noise(kind):
         assert "AUC not known" in str(quality)
         assert np.isnan((quality.auc, quality.auc_low, quality.auc_high)).all()
         assert np.isnan(quality.deviance) == (quality.deviance_reason is not None)
+
+
+def test_a_table_whose_outcomes_cannot_be_read_is_refused_for_its_words():
+    columns = {"x": {"bounds": [0, 9]}, "y": {"type": "boolean"}}
+    schema = toml_schema({"target": "y", "columns": columns})
+    rows = schema.encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["Ja", "Nein"]}))
+    with pytest.raises(ValueError, match="how the schema says that numbers"):
+        PrivateLogisticLasso(epsilon=1, delta=1e-6, feature_bounds=schema.feature_bounds).fit(rows)
 
 
 def test_classes_without_overlap_give_finite_weights():

@@ -13,6 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 import dpscreen
 from dpscreen import PrivateOLS
+from dpscreen.models.explain import explanation_of
+from dpscreen.models.regression_table import WaldTest
 
 LEVELS = {"ward": ["A", "B", "C"]}
 SETTING = {
@@ -74,6 +76,12 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
     np.testing.assert_equal(fitted.rsquared, fitted.quality_.r2)  # NaN where it is not told
 
 
+@pytest.mark.parametrize("name", ["fittedvalues", "resid"])
+def test_nothing_is_kept_of_single_rows(fitted, name):
+    with pytest.raises(AttributeError, match="a number for each private row"):
+        getattr(fitted, name)
+
+
 def test_r_squared_is_told_only_if_it_was_paid_for_and_noise_leaves_it(fitted):
     other = copy.copy(fitted)
     other.quality_ = replace(fitted.quality_, r2=math.nan, r2_reason="noise")
@@ -119,6 +127,17 @@ def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
     assert 9000 < low < high < 11000
 
 
+def test_levels_are_compared_with_those_left_out_too(fitted):
+    release = fitted.released()
+    place = list(release.table.names).index("ward=C")
+    coefficients = np.where(np.arange(len(release.table.names)) == place, 0.0, 1.0)
+    why = {place: "not told apart; left out."}
+    without = replace(release.table, reasons=why, coefficients=coefficients)
+    text = explanation_of(replace(release, table=without))
+    assert "with the first declared one and those left out: ward with A or C." in text
+    assert "with the first declared one: ward with A." in fitted.explain()
+
+
 def test_it_predicts_with_intervals(fitted):
     table, y = frame(seed=9)
     found = fitted.predict(table, interval=0.9)
@@ -142,6 +161,17 @@ def test_yes_and_no_may_be_coded_as_any_whole_numbers_next_to_each_other(low):
     np.testing.assert_allclose(told[1].bse.iloc[:2], told[0].bse.iloc[:2], rtol=1e-6)
 
 
+def test_a_number_that_is_seen_to_lie_between_neighbouring_bounds_has_its_own_scale():
+    """A longitude, declared to the degree: taken for yes and no to the end, it was left out."""
+    rng = np.random.default_rng(1)
+    X = np.stack((rng.normal(-93.27, 0.02, 8000), rng.normal(50, 10, 8000)), axis=1)
+    y = 500 * X[:, 0] + X[:, 1] + rng.normal(0, 10, len(X))
+    bounds = {"feature_bounds": [(-94, -93), (0, 150)], "target_bounds": (-50_000, 0)}
+    model = PrivateOLS(**SETTING | bounds | {"categories": None}).fit(X, y)
+    assert model.bse["x0"] < 15
+    assert abs(model.coef_[0] - 500) < 4 * model.bse["x0"]
+
+
 def test_a_feature_called_const_is_not_the_constant(tmp_path):
     rng = np.random.default_rng(2)
     table = pd.DataFrame(rng.normal(50, 10, (5000, 2)), columns=["const", "age"])
@@ -163,6 +193,11 @@ def test_holm_counts_all_declared_features_with_a_p_value_or_not(fitted):
     order = raw.dropna().sort_values()
     least = [min(1.0, 4 * order.iloc[0]), min(1.0, max(4 * order.iloc[0], 3 * order.iloc[1]))]
     np.testing.assert_allclose(adjusted[order.index], least)
+
+
+def test_a_p_value_is_never_shown_as_zero():
+    assert str(WaldTest(("a",), 2054.0, 2, 1664.0, 0.0)).endswith("F(2, 1664) = 2054, p < 0.0001")
+    assert str(WaldTest(("a",), 2.0, 2, 1664.0, 0.1357)).endswith("p = 0.1357")
 
 
 def test_a_test_of_several_tells_what_is_in_the_model_without_an_interval(fitted):

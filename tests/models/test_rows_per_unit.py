@@ -35,6 +35,13 @@ def test_k_rows_move_sums_at_most_k_times_as_far(k, seed, clip):
     assert np.abs(moved).max() <= k * 2**28
 
 
+def test_k_equal_rows_attain_it():
+    X, y, weights = np.ones((7, 2)), np.full(7, -2.0), np.zeros(3)
+    for k in (1, 2, 3):
+        moved = sums(X, y, 1.0, weights) - sums(X[k:], y[k:], 1.0, weights)
+        assert np.abs(moved).max() == k * 2**28
+
+
 def law(scores, scale):
     weights = np.exp((scores - scores.max()) / scale)
     return weights / weights.sum()
@@ -105,6 +112,16 @@ def test_it_is_the_fit_that_a_row_would_get_with_a_budget_k_squared_times_smalle
     assert scales[0] == scales[1]
 
 
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_private_lasso_spends_the_budget_of_the_unit(rows, k):
+    statement = PrivateLasso(**LASSO, rows_per_unit=k).fit(*rows).privacy_
+    assert float(LIMIT) * (1 - 1e-9) <= statement.rho <= float(LIMIT)
+    booked = sum(record.rho for record in statement.mechanisms)
+    assert booked == pytest.approx(statement.rho, rel=1e-9)
+    assert statement.holds
+    assert statement.rows_per_unit == k
+
+
 @pytest.mark.parametrize("make", [lambda **more: PrivateLasso(**LASSO, **more), None])
 def test_a_ledger_is_charged_the_budget_of_the_unit(make, private_class, rows, tmp_path):
     ledger = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=3.0, delta=1e-6)
@@ -115,6 +132,13 @@ def test_a_ledger_is_charged_the_budget_of_the_unit(make, private_class, rows, t
     )
     model.fit(*rows, ledger=ledger)
     assert ledger.spent.rho == LIMIT.rho
+
+
+def test_the_statement_names_the_unit(rows):
+    statement = PrivateLasso(**LASSO, rows_per_unit=3, n_rows=500).fit(*rows).privacy_
+    text = " ".join(str(statement).split())
+    assert "for adding or removing one unit (at most 3 rows), all arguments" in text
+    assert "rows, not people" not in text
 
 
 def test_what_is_refused(private_class, rows):

@@ -102,6 +102,13 @@ def test_bounds_are_not_tightened():
         lasso(standardize=True).fit(sp.csr_array(X), y)
 
 
+def test_a_refusal_comes_before_the_ledger_is_charged(tmp_path):
+    X, y = sparse_data(50, 3, 8)
+    with pytest.raises(ValueError, match="standardize"):
+        lasso(standardize=True).fit(sp.csr_array(X), y, ledger=tmp_path / "ledger.json")
+    assert not (tmp_path / "ledger.json").exists()
+
+
 # --- predictions -----------------------------------------------------------------------------
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from fitted_models import KINDS, fitted
+from sklearn.exceptions import NotFittedError
 
-from dpscreen import PrivateLogit, PrivateOLS, load
-from dpscreen._core.words import figure, number, plain
+from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load
+from dpscreen._core.words import figure, markdown, number, percent, plain
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import marks_of, summary_of
 
@@ -58,6 +59,15 @@ def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, ste
     assert release.steps.tolist() == [step] * 6
     np.testing.assert_array_equal(release.effects, release.coefficients * step)
     assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
+
+
+def test_a_step_of_what_a_schema_calls_whole_is_at_least_1():
+    """Bounds of a count may be no whole numbers: an adult more was half of one."""
+    release = declaring(np.array([(0, 4.7)] * 6))
+    assert release.steps.tolist() == [0.5] * 6
+    for kind, step in (("number", 0.5), ("integer", 1.0)):
+        fields = [{"name": name, "type": kind} for name in release.names]
+        assert replace(release, schema={"fields": fields}).steps.tolist() == [step] * 6
 
 
 @pytest.mark.parametrize(
@@ -174,6 +184,13 @@ def test_effects_of_dates_are_per_year_and_other_meanings_have_letters():
     assert marks_of(release) == ({0: "a", 1: "b"}, "a: per day; b: on the log1p scale")
 
 
+def test_html_is_escaped():
+    html = fitted("lasso").summary()._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert html.count("<tr>") == len(fitted("lasso").summary().rows) + 2
+
+
 def test_names_cannot_move_the_cursor_or_break_a_line():
     release = fitted("lasso").released()
     evil = ("\x1b[2Jage", "a\nb", "‮abc", "x" * 5000, "<script>", "é")
@@ -184,6 +201,35 @@ def test_names_cannot_move_the_cursor_or_break_a_line():
     assert max(map(len, text.splitlines())) < 120
     assert "\\x1b[2Jage" in text
     assert "é" in text
+
+
+def test_before_a_fit():
+    for ask in ("summary", "explain", "to_model_card", "to_registry_entry"):
+        with pytest.raises(NotFittedError):
+            getattr(PrivateLasso(), ask)()
+    with pytest.raises(NotFittedError):
+        PrivateLasso().save("nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.5, "50 %"),
+        (0.7310585, "73 %"),
+        (0.0267, "2.7 %"),
+        (0.99995, "99.995 %"),
+        (0.01, "1 %"),
+        (1.0, "more than 99.9999 %"),
+        (0.0, "less than 0.0001 %"),
+    ],
+)
+def test_percent(share, shown):
+    assert percent(share) == shown
+
+
+def test_text_is_made_safe():
+    assert plain("a\tb\x00") == "a\\tb\\x00"
+    assert markdown("a|b*c_<i>\n# d") == "a\\|b\\*c\\_&lt;i&gt; \\# d"
 
 
 @pytest.mark.parametrize("kind", [PrivateOLS, PrivateLogit])

@@ -3,7 +3,10 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from study_rows import row, rows_as_printed
 
 from dpscreen.paper import agreement
@@ -13,11 +16,13 @@ from dpscreen.paper.agreement import (
     RowIndex,
     check_r2,
     is_counted,
+    mean_of,
     summarise,
 )
 from dpscreen.paper.published import known_inconsistencies, published_cells
 
 HOUSING_F1 = (2, "housing", "rnm-screen", "f1")
+samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 
 
 def check_cells(rows, table=None):
@@ -32,6 +37,15 @@ def check_cell(rows, place):
 def moved(place, off):
     """Rows as printed, but for one cell and its like in other tables."""
     return rows_as_printed(change=lambda c, t: off(t) if c.key[1:] == place[1:] else 0.0)
+
+
+@given(samples)
+def test_mean_and_standard_error(values):
+    found = mean_of(values)
+    assert found.mean == pytest.approx(np.mean(values), abs=1e-6)
+    expected = np.std(values, ddof=1) / math.sqrt(len(values))
+    assert found.standard_error == pytest.approx(expected, abs=1e-6)
+    assert found.trials == len(values)
 
 
 def test_printed_values_match_themselves():
@@ -82,6 +96,19 @@ def test_a_difference_is_explained_by_what_is_known_of_the_cell():
         key = comparison.cell.key
         assert comparison.reason == known_inconsistencies().get(key, UNEXPLAINED)
     assert summarise(check_cells(rows)).share == 0
+
+
+def test_without_noise_the_ends_of_the_interval_of_the_radius_are_reported():
+    rows, place = rows_as_printed(trials=1, change=lambda c, t: 0.4), (3, "housing", "np-fw", "mse")
+    plain = "No noise: 0.722 here, 0.322 printed."
+    assert check_cell(rows, place).detail == plain
+    ends = [
+        row("real", "housing", name, metrics={"mse": value})
+        for name, value in (("np-fw-low", 0.3), ("np-fw-high", 0.35))
+    ]
+    detail = check_cell([*rows, *ends], place).detail
+    assert detail.startswith(plain)
+    assert detail.endswith("λ that share K it is 0.300 and 0.350.")
 
 
 @pytest.mark.parametrize(("mean", "reason"), [(0.54, CHANCE), (0.56, UNEXPLAINED)])

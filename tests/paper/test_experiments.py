@@ -19,7 +19,7 @@ from dpscreen.paper.experiments import (
     seed_name,
 )
 from dpscreen.paper.methods import Fitted, Method
-from dpscreen.paper.problem import MOST_POINTS
+from dpscreen.paper.problem import MOST_POINTS, Recorder
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
@@ -102,6 +102,21 @@ def test_a_row_says_what_was_run_and_what_was_not_private():
     assert "E8" in row.settings["note"]
     assert "E8" in row.settings["preparation"][-1]
     assert {"dpscreen", "numpy", "scikit-learn", "python"} <= set(row.versions)
+
+
+def test_the_noise_is_the_one_that_the_seed_names():
+    experiment = Regression("adp", simulation(), methods("dp-fw"))
+    (row,) = experiment.run(2, ["dp-fw"])
+    names = dict(part.split("=") for part in row.seed.split(", "))
+    problem = experiment.source.problem(2)
+    fit = methods("dp-fw")[0].fit(problem, noise_for(**names), Recorder(problem, ()))
+    assert problem.mean_squared_error(fit.weights) == row.metrics["mse"]
+
+
+def test_trials_draw_rows_of_their_own_and_methods_share_them():
+    first, second = (simulation().problem(trial).rows.whole.X for trial in (0, 1))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, simulation().problem(0).rows.whole.X)
 
 
 def real_data(name, n_support):

@@ -11,6 +11,7 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import requests
 
 from dpscreen.paper.data import UnknownDataset, dataset, fetch, load
 from dpscreen.paper.data.fetch import (
@@ -112,6 +113,14 @@ def test_residential_names_lags_and_drops_dates():
     np.testing.assert_array_equal(frame, [[1, 1200, 6713, 56.2, 0.1, NAN, 2200, 410]])
 
 
+def test_residential_gives_the_catalogues_columns():
+    lagged = [f"V-{k}" for k in range(11, 30)] * 5
+    header = [*DATES, *(f"V-{k}" for k in range(1, 9)), *lagged, "V-9", "V-10"]
+    columns = (*dataset("residential").features, "V-9", "V-10")
+    frame = residential(sheet_of([header, list(range(len(header)))]), columns)
+    np.testing.assert_array_equal(frame, [np.arange(4.0, 109.0)])
+
+
 @pytest.mark.parametrize("name", ["housing", "bodyfat", "pyrim", "triazines"])
 def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     table = load(name)
@@ -170,6 +179,23 @@ def test_the_checked_copy_passes_through_the_whole_path(site, cache, data_folder
     assert content_hash(read_csv(path)) == entry.files[0].content_hash
 
 
+def test_progress_is_reported(site, cache, make_dataset):
+    frame = pd.DataFrame(np.arange(90_000.0).reshape(-1, 3), columns=list("abt"))
+    rows = frame.to_numpy().tolist()
+    body = "\n".join(f"{t!r} 1:{a!r} 2:{b!r}" for a, b, t in rows).encode()
+    site.bodies["/static/tiny"] = body
+    calls = []
+    fetch(
+        tiny(make_dataset, "libsvm", frame),
+        base_url=site.base_url,
+        progress=lambda done, total: calls.append((done, total)),
+    )
+    received = [done for done, _ in calls]
+    assert received == sorted(received)
+    assert len(received) > 5
+    assert calls[-1] == (len(body), len(body))
+
+
 def test_a_wrong_address_is_one_sentence(site, cache, make_dataset):
     with pytest.raises(DownloadFailed, match="answered 404 Not Found for http://127"):
         fetch(tiny(make_dataset), base_url=site.base_url)
@@ -191,6 +217,24 @@ def test_a_refused_connection_is_one_sentence(site, cache, make_dataset):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(DownloadFailed, match=f"no connection to {address}"):
             fetch(tiny(make_dataset), base_url=f"http://{address}")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        (requests.Timeout(), "did not answer in time"),
+        (requests.TooManyRedirects("Exceeded 30 redirects."), r"failed: Exceeded 30 redirects\.$"),
+    ],
+)
+def test_an_archive_that_does_not_deliver_is_one_sentence(
+    cache, make_dataset, monkeypatch, reason, message
+):
+    def get(*_asked, **_settings):
+        raise reason
+
+    monkeypatch.setattr(requests, "get", get)
+    with pytest.raises(DownloadFailed, match=message):
+        fetch(tiny(make_dataset))
 
 
 DAMAGED_ZIP = bytearray(zipped({"tiny.csv": TEXT * 50}))
@@ -267,3 +311,9 @@ def test_sets_without_an_archive_say_so():
         fetch("riboflavin")
     with pytest.raises(UnknownDataset, match="known are"):
         fetch("iris")
+
+
+@pytest.mark.parametrize("text", [b"<p>", b"1 0:2\n", b"1 9:2\n", b"1 1:x\n", b"1 2:1 1:1\n"])
+def test_text_that_is_not_libsvms_is_refused(text):
+    with pytest.raises(ValueError, match=r"\w"):
+        libsvm(text, ("a", "b", "y"))

@@ -38,6 +38,15 @@ def test_rates_are_recalls_of_the_two_classes(pair):
     assert metrics.false_positive_rate(found, true) == pytest.approx(fpr, nan_ok=True)
 
 
+@given(mask_pairs, seeds)
+def test_only_the_nonzero_pattern_counts(pair, seed):
+    found, true = pair
+    sizes = np.random.default_rng(seed).choice([-1e-300, 1e-9, 3.0, -1e300], found.size)
+    for metric in (metrics.f1, metrics.true_positive_rate, metrics.false_positive_rate):
+        np.testing.assert_equal(metric(found * sizes, true * 2), metric(found, true))
+    assert metrics.density(found * sizes) == found.mean()
+
+
 def test_zero_over_zero():
     nothing, everything = np.zeros(4), np.ones(4)
     assert math.isnan(metrics.true_positive_rate(everything, nothing))
@@ -45,6 +54,12 @@ def test_zero_over_zero():
     assert math.isnan(metrics.density([]))
     assert metrics.f1(nothing, nothing) == 1
     assert metrics.f1(nothing, everything) == metrics.f1(everything, nothing) == 0
+
+
+@pytest.mark.parametrize("bad", [[1.0, math.nan], [1.0, math.inf], [[1.0, 0.0]], [1.0, 0.0, 1.0]])
+def test_supports_that_make_no_sense_are_refused(bad):
+    with pytest.raises(ValueError, match=r"finite|axis|length"):
+        metrics.f1(bad, [1.0, 0.0])
 
 
 # --- R² of the features left out ----------------------------------------------------------------
@@ -96,6 +111,41 @@ def test_r2_is_scikit_learns(seed, intercept):
     )
     assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(
         unchosen, rel=1e-8, abs=1e-8
+    )
+
+
+@both
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_r2_does_not_depend_on_units(seed, intercept):
+    X, (chosen, _) = features(seed), proper_masks(seed)
+    units = 10.0 ** np.random.default_rng(seed).uniform(-6, 6, X.shape[1])
+    assert r2_unchosen(X * units, chosen, intercept=intercept) == pytest.approx(
+        r2_unchosen(X, chosen, intercept=intercept), abs=1e-9
+    )
+
+
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
+    X, (chosen, _) = features(seed), proper_masks(seed)
+    score = r2_unchosen(X, chosen, intercept=True)
+    shifted = X + X.std(axis=0) * np.random.default_rng(seed).normal(size=X.shape[1])
+    assert 0 <= score <= 1
+    assert r2_unchosen(shifted, chosen, intercept=True) == pytest.approx(score)
+
+
+@both
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_copies_of_a_chosen_feature_change_nothing(seed, intercept):
+    X, (chosen, _) = features(seed), proper_masks(seed)
+    wide = np.column_stack([X, -2 * X[:, chosen], X[:, chosen].sum(axis=1)])
+    gram = metrics.Gram.of(wide)
+    targets = np.concatenate([~chosen, np.zeros(wide.shape[1] - chosen.size, bool)])
+    more = ~targets
+    assert metrics.explained_r2(gram, more, targets, intercept=intercept) == pytest.approx(
+        r2_unchosen(X, chosen, intercept=intercept), abs=1e-8
     )
 
 
@@ -165,3 +215,11 @@ def test_limits_in_iterations(d):
     assert metrics.expected_nonzeros_published(d, 100 * d) == pytest.approx(
         metrics.expected_nonzeros_many_iterations_published(d), abs=1e-9
     )
+
+
+@given(st.integers(1, 50))
+def test_limits_in_features(n_iter):
+    d = 10**8
+    assert metrics.expected_nonzeros(d, n_iter) == pytest.approx(n_iter, rel=1e-5)
+    # The printed limit is T - 1, which does not even follow from the printed expression.
+    assert metrics.expected_nonzeros_published(d, n_iter) == pytest.approx(2 * n_iter - 1, rel=1e-5)

@@ -72,11 +72,50 @@ def test_yeo_johnson_standardises_or_speaks(X):
     np.testing.assert_allclose(transformed[:, ~constant].std(axis=0), 1, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "column",
+    [np.r_[np.linspace(-1, 1, 99), 1e200], np.linspace(1, 9, 50) * 1e300],
+    ids=["outlier", "huge"],
+)
+def test_yeo_johnson_names_the_column_it_fails_on(column):
+    with pytest.raises(ValueError, match="column 'wild' overflows or collapses"):
+        yeo_johnson(column[:, None], ("wild",))
+
+
+@given(st.integers(1, 30), st.integers(0, 30), ANY, ANY)
+def test_two_values_are_standardised_without_a_fit(n_low, n_high, one, other):
+    column = np.r_[np.full(n_low, min(one, other)), np.full(n_high, max(one, other))]
+    transformed = yeo_johnson(column[:, None], ("x",))[:, 0]
+    if transformed.any():
+        assert transformed.mean() == pytest.approx(0, abs=1e-12)
+        assert transformed.std() == pytest.approx(1)
+        assert (np.diff(transformed) >= 0).all()
+
+
 def test_the_ablation_only_scales():
     made = gaussian_table()
     ready = prepare(made, ABLATION)
     np.testing.assert_array_equal(ready.X, made.X / np.abs(made.X).max())
     np.testing.assert_array_equal(ready.y, made.y / np.abs(made.y).max())
+
+
+@pytest.mark.parametrize("preparation", [PAPER, ABLATION])
+def test_the_notes_say_that_it_is_not_private(preparation):
+    X = gaussian_table().X.copy()
+    X[0, 0] = NAN
+    notes = prepare(table(X, from_libsvm=True), preparation).notes
+    assert "not private (erratum E8)" in notes[0]
+    assert "1 missing values were set to zero." in notes
+    assert all(note.endswith(".") for note in notes)
+
+
+def test_the_table_is_left_alone():
+    made = gaussian_table()
+    X, y = made.X.copy(), made.y.copy()
+    for preparation in (PAPER, ABLATION):
+        prepare(made, preparation).y[:] = 0
+    np.testing.assert_array_equal(made.X, X)
+    np.testing.assert_array_equal(made.y, y)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +162,26 @@ def test_synthetic_defaults_are_the_papers_and_the_generator_decides():
     np.testing.assert_array_equal(seeded(n_rows=9).X, seeded(n_rows=9).X)
     other = synthetic(n_rows=9, rng=np.random.default_rng(8))
     assert not np.array_equal(other.X, seeded(n_rows=9).X)
+
+
+@settings(max_examples=30)
+@given(
+    n_rows=st.integers(1, 40),
+    n_features=st.integers(1, 30),
+    correlation=st.floats(-0.99, 0.99),
+    seed=st.integers(0, 99),
+)
+def test_largest_synthetic_entry_is_one(n_rows, n_features, correlation, seed):
+    data = synthetic(
+        n_rows=n_rows,
+        n_features=n_features,
+        n_positive=n_features // 2,
+        n_negative=0,
+        correlation=correlation,
+        rng=np.random.default_rng(seed),
+    )
+    assert np.abs(data.X).max() == 1.0
+    assert np.count_nonzero(data.coef) == n_features // 2
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from dpscreen.paper.data import (
     load,
     names,
     search_path,
+    store,
 )
 from dpscreen.paper.data.store import (
     CorruptDataset,
@@ -109,6 +110,19 @@ def test_the_hash_changes_with_one_bit(values, data):
     if changed[place] == values[place] or np.isnan(values[place]):
         changed[place] = 7.25
     assert content_hash(framed(changed)) != content_hash(framed(values))
+
+
+def test_the_hash_covers_names_shape_and_every_block():
+    values = np.zeros((5000, 3))
+    changed = values.copy()
+    changed[-1, -1] = 1
+    others = [
+        framed(values, ["a", "b", "d"]),
+        framed(values, ["ab", "", "c"]),
+        framed(values[:-1], ["a", "b", "c"]),
+        framed(changed, ["a", "b", "c"]),
+    ]
+    assert content_hash(framed(values, ["a", "b", "c"])) not in map(content_hash, others)
 
 
 def test_the_hash_is_fixed_for_all_time():
@@ -231,3 +245,15 @@ def test_available_lists_what_is_present(data_folder):
     assert tuple(present) == names()
     assert len(present["residential"]) == 2
     assert all(path.is_file() for paths in present.values() for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("system", "place"),
+    [("win32", "AppData/Local/dpscreen/dpscreen/Cache"), ("darwin", "Library/Caches/dpscreen")],
+)
+def test_downloads_go_where_the_system_wants_them(monkeypatch, system, place):
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.platform", system)
+        found = store.cache_directory()
+    assert found == Path.home() / place

@@ -62,6 +62,11 @@ def test_every_need_can_be_met_and_every_method_is_needed():
             assert any(item.needs(e, name) for item in items), (e.suite, e.data, name)
 
 
+def test_declared_settings_tell_rows_apart():
+    declared = [str(e.declared(name)) for e in all_experiments() for name in e.method_names]
+    assert len(declared) == len(set(declared))
+
+
 def test_an_item_runs_only_what_it_needs():
     jobs = jobs_for(find_items(["table1", "figure2"]), 2)
     assert {job.experiment.suite for job in jobs} == {"synthetic", "real"}

@@ -47,6 +47,17 @@ def test_more_budget_is_better_and_none_is_best(outcomes):
     assert outcomes["private-lasso", 0.1].quality > outcomes["rnm-screen", 0.1].quality
 
 
+def test_a_peer_can_compete():
+    (found,) = compete(contest("adassp", epsilons=(5,)), repetitions=2)
+    assert 0.5 * found.best_quality < found.quality < found.best_quality
+
+
+def test_progress_is_told():
+    heard = []
+    compete(contest(NOT_PRIVATE), repetitions=4, progress=heard.append)
+    assert heard == [0.25, 0.5, 0.75, 1.0]
+
+
 # --- methods on offer -----------------------------------------------------------------------------
 
 
@@ -98,3 +109,9 @@ def test_the_command_line_offers_the_register():
         assert not_private == methods.not_private
         assert set(private) <= set(methods.contested)
     assert {*ON_OFFER, *ON_REQUEST, *OTHER_QUESTIONS} == set(fit_options.METHODS)
+
+
+def test_parameters_are_checked_before_there_are_rows():
+    order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1), rows_per_unit=2, inference="split")
+    with pytest.raises(ValueError, match="rows_per_unit=1"):
+        estimator("private-lasso", order)

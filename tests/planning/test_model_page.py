@@ -1,22 +1,28 @@
 """The page of a model, as text: complete, escaped, small, and made of released values alone."""
 
+import copy
 import re
+import stat
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 from scipy.special import expit
 
 import dpscreen
 from dpscreen import PrivateLogisticLasso
-from dpscreen._core.words import figure
-from dpscreen.models.page import MOST_BYTES, render_model_page
+from dpscreen._core.files import write_text
+from dpscreen._core.words import figure, shortened
+from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
 from dpscreen.models.page.outcomes import COUNTS, probability_cells, quality_charts
 from dpscreen.planning import model_page as model_page_module
 from dpscreen.planning.model_page import expected_of, expected_of_model
 from dpscreen.planning.power import epsilon_of_one_row
+from dpscreen.privacy.budget import Unit
 from dpscreen.solvers.family import BINOMIAL
 from dpscreen.solvers.results import OutcomeQuality
 
@@ -99,6 +105,18 @@ def test_the_numbers_are_those_of_the_model(split_model, page):
     assert "ε 1.68 at δ 1e-06 (ρ 0.0637966)" in page.words
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("delta = 1e-06 for", "delta = 10⁻⁶ for"),
+        ("3.2e-05.", "3.2\u00a0·\u00a010⁻⁵."),
+        ("0.0001, x1e-06, 1e-06y, 1.5e+07", None),
+    ],
+)
+def test_small_numbers_are_written_as_people_do(text, message):
+    assert in_powers(text) == (message or text)
+
+
 def test_a_seeded_model_is_marked_as_not_private_and_a_secure_one_is_not(page, expected):
     assert "Not private: the noise came from a seed" in page.words
     X, y = table()
@@ -124,6 +142,24 @@ def test_a_published_model_is_marked():
     assert "Not private as stated" in words
     assert "plans do not simulate fits by this method" in words
     assert "DPFrankWolfe has none" in words
+
+
+def test_too_few_rows_are_told_at_the_top():
+    text = render_model_page(fitted(epsilon=0.1), expected=quick(40, epsilon=0.1))
+    assert "Do not rely on this model" in text[: text.index("<main")]
+
+
+def test_why_there_are_no_intervals_is_told(expected):
+    model = fitted(500, inference="split")
+    assert not model.inference_.available
+    assert model.inference_.wording in Page(render_model_page(model, expected=expected)).words
+
+
+def test_a_model_without_features_has_a_page(expected):
+    model = copy.deepcopy(fitted())
+    model.coef_[:] = 0
+    words = Page(render_model_page(model, expected=expected)).words
+    assert "All coefficients of the model are 0. That does not show that a feature" in words
 
 
 def test_the_page_needs_no_more_than_the_model_file_holds(
@@ -161,6 +197,18 @@ def test_rows_of_a_unit_and_halves_are_simulated(expected):
     assert "left out" not in words
 
 
+@pytest.mark.parametrize(
+    ("k", "message"), [(1, "at most 1 row was used"), (3, "at most 3 rows were")]
+)
+def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, k, message):
+    model = fitted(rows_per_unit=k)
+    model.privacy_ = replace(model.privacy_, unit=str(Unit(k, column="id")))
+    words = Page(render_model_page(model, expected=expected)).words
+    assert message in words
+    assert "surplus rows, and rows without a value, were left out" in words
+    assert "Every person is in at most one row" not in words
+
+
 def test_shares_of_yes_have_the_noise_of_their_counts_in_a_split_too():
     X, _ = table(6000, HOSTILE[:2])
     y = np.random.default_rng(0).logistic(size=len(X)) < (X.iloc[:, 0] - X.iloc[:, 1]) / 10
@@ -187,6 +235,45 @@ def test_a_group_of_probabilities_is_told_as_such_and_its_end_is_not_half_way_to
 
 
 # --- files and names ------------------------------------------------------------------------------
+
+
+def test_a_page_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("before")
+    with pytest.raises(AttributeError):
+        dpscreen.write_model_page(object(), path, expected=None)
+    assert path.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_file_is_replaced_whole_with_the_usual_permissions(tmp_path):
+    path, usual = tmp_path / "report.html", tmp_path / "usual"
+    usual.touch()
+    write_text(path, "ä")
+    write_text(path, "ö")
+    assert path.read_text(encoding="utf-8") == "ö"
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+@given(st.text(), st.integers(2, 40))
+def test_a_shortened_name_is_one_line_within_its_width(text, cells):
+    short = shortened(text, cells)
+    assert len(short) <= max(cells, len("(no name)"))
+    assert short.isprintable()
+    assert short.strip()
+
+
+def test_towers_of_accents_are_taken_down_and_usual_ones_kept():
+    assert shortened("Z" + "\u0301" * 400 + "b", 60) == "Z" + "\u0301" * 3 + "b"
+    assert shortened("naïve e\u0301", 60) == "naïve e\u0301"
+
+
+def test_a_page_has_tables_enough_for_each_size_of_effect():
+    expected = expected_of(n_rows=1500, n_features=7, epsilon=3, delta=1e-6)
+    assert expected.n_effects == 1  # so each table says yes or no, and four would say little
+    assert min(row.repetitions for row in expected.rows) >= 8
+    page = render_model_page(fitted(800), expected=expected)
+    assert "7 features, of which 1 has an effect, and the budget" in page
 
 
 def test_the_page_states_nothing_of_the_model_that_its_fit_did_not_release(expected):

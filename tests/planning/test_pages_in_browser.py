@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from model_pages import SECTIONS
 
 from dpscreen import PrivateLogisticLasso, PrivateLogit, PrivateOLS, load, write_model_page
 from dpscreen.planning.regression_plan import expected_table
@@ -17,6 +19,8 @@ WIDTHS = (390, 1280)
 FOLD = "document.querySelector('details').getBoundingClientRect().top + scrollY"
 OTHERS = ("table", "odds", "outcomes", "split")
 hostile_names = pytest.mark.parametrize("page", ["selection"], indirect=True)
+other_models = pytest.mark.parametrize("page", OTHERS, indirect=True)
+JARGON = re.compile(r"ρ|\brho\b|zCDP|Lemma|\b[MQ] = |e[+-]\d\d")
 ABOUT = {"target": "cost", "author": "A. <b>", "date": "2026-01-31", "purpose": "the report"}
 BOUNDS = {"age": (0, 120), "income": (0, 500_000), "smoker": (0, 1), "twin": (0, 120)}
 
@@ -151,6 +155,22 @@ def test_the_first_screen_ends_before_the_first_fold(tab):
         assert tab.evaluate("!document.querySelector('details[open]')")
 
 
+@other_models
+def test_the_table_and_its_chart_use_the_width_and_need_no_scrolling_on_a_desk(tab):
+    used = (
+        "(() => { const e = [...document.querySelectorAll('#model .beside > *')]"
+        ".map(e => e.getBoundingClientRect());"
+        " return Math.max(...e.map(r => r.right)) - Math.min(...e.map(r => r.left)); })()"
+    )
+    for width in WIDTHS:
+        tab.resize(width)
+        assert tab.evaluate(used) > 0.85 * width
+    assert tab.evaluate(
+        "[...document.querySelectorAll('#model .scroll')]"
+        ".every(e => e.scrollWidth <= e.clientWidth)"
+    )
+
+
 def test_text_and_curves_are_legible_in_both_themes(unfolded):
     tab = unfolded
     for scheme in ("light", "dark"):
@@ -202,6 +222,77 @@ def test_every_stop_of_the_keyboard_can_be_seen(tab):
     assert stops[0][0] == "skip"
     assert {"scroll", "SUMMARY"} <= {name for name, _ in stops}
     assert all(outline == "solid" for name, outline in stops if name != "BODY")
+
+
+@other_models
+def test_no_jargon_above_the_fold_and_numbers_as_people_write_them(tab):
+    tab.resize(1280)
+    top = tab.evaluate(
+        "document.querySelector('header').innerText"
+        " + document.querySelector('dl.promise').innerText"
+    )
+    assert JARGON.search(top) is None, JARGON.search(top)
+    for text in ("cost", "A. <b>", "2026-01-31", "the report", "12\u202f000 rows (declared)"):
+        assert text.replace("\u202f", " ") in top.replace("\u202f", " ").replace("\u00a0", " ")
+    features = tab.evaluate("document.querySelector('#features').innerText")
+    assert re.search(r"\de[+-]\d", features) is None
+    assert "0→1" in features
+
+
+@other_models
+def test_what_each_kind_shows(page, unfolded):
+    (kind, _), tab = page, unfolded
+    message = tab.evaluate("document.querySelector('main').innerText")
+    assert "Not simulated" not in message
+    assert "what came" not in message  # nothing is expected by another rule than the fit's
+    assert ("Odds ratio" in message) == (kind != "table")
+    if kind != "table":
+        (share,) = re.findall(r"with a yes in (\d+) % of them", message)  # as released
+        assert abs(int(share) - 100 * (table()[1] > 2500).mean()) < 3
+    assert ("the half that selects" in message) == (kind == "split")
+    if kind in ("outcomes", "split"):
+        assert tab.evaluate("document.querySelectorAll('#quality .plot svg').length") == 2
+        assert "Which effects such a fit detects" in message
+        assert tab.evaluate("document.querySelectorAll('#what-if-table tbody tr').length") == 7
+        head = tab.evaluate("document.querySelector('#features thead').innerText")
+        assert ("Refit" in head) == (kind == "split")
+        return
+    plain = "least squares" if kind == "table" else "logistic regression"
+    assert f"about the interval of {plain}" in message
+    assert "not separable from" in message  # the twin, which has no interval
+    assert tab.evaluate("document.querySelectorAll('#widths tbody tr').length") == 7
+    if kind == "table":
+        return
+    assert "the change of the log-odds for one unit" in message
+    cells = tab.evaluate(
+        "[...document.querySelectorAll('#features tbody tr')].map(r => r.innerText)"
+    )
+    assert sum("–" in row for row in cells[:-1]) <= 1
+    for name, ratio, ends, *_ in (row.split("\t") for row in cells[:-1]):
+        if ends == "–":  # the twin
+            continue
+        low, high = map(float, ends.split(" to "))
+        assert low < float(ratio) < high, name
+
+
+@hostile_names
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_section_can_be_seen(tab, width):
+    tab.resize(width)
+    for name in SECTIONS:
+        assert tab.evaluate(f"document.querySelector('#{name} h2').checkVisibility()")
+        assert tab.evaluate(
+            f"document.getElementById('{name}').getBoundingClientRect().height > 24"
+        )
+
+
+@hostile_names
+def test_names_are_shown_as_they_are_and_run_nothing(tab):
+    named = tab.evaluate(
+        "[...document.querySelectorAll('#features tbody th')].map(t => t.innerText)"
+    )
+    assert "<script>alert('x')</script>" in named
+    assert tab.evaluate("document.querySelectorAll('script, img, iframe').length") == 0
 
 
 @hostile_names

@@ -14,11 +14,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
+from sklearn.metrics import roc_auc_score
 
 import dpscreen
 from dpscreen.cli import compare
 from dpscreen.planning import power as simulation
-from dpscreen.planning.plan import setting_of
+from dpscreen.planning.plan import Recommended, setting_of
 from dpscreen.planning.power import Contest, RoughNoise, Scale, Setting
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
 from dpscreen.solvers.family import BINOMIAL
@@ -218,6 +219,14 @@ def test_thinning_leaves_every_number_that_rules_rest_on():
     assert small.counts(20) == pytest.approx(regime.counts(20))
 
 
+def test_few_features_stand_for_many_at_the_same_signal():
+    regime = Setting(2000, 50_000, 1.0, 1e-6, 5).regime
+    scale = Scale.of(regime)
+    small = replace(regime, n_rows=scale.n_rows, n_features=scale.n_features, rho=scale.rho(regime))
+    assert scale.n_features == simulation.MOST_FEATURES
+    assert small.signal == pytest.approx(regime.signal)
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 def test_thinned_moments_stray_as_those_of_all_rows(correlation):
     rng = np.random.default_rng(3)
@@ -249,6 +258,13 @@ def test_outcomes_are_as_common_as_supposed(rate, effect):
     table = simulation.simulated_table(setting, Scale.of(setting.regime), "share")
     share = table.outcomes(effect).mean()
     assert abs(share - rate) < 5 * math.sqrt(rate * (1 - rate) / 40_000)
+
+
+def test_auc_is_the_usual_one():
+    rng, score = np.random.default_rng(0), BINOMIAL.simulation.score
+    y, line = rng.random(300) < 0.3, rng.integers(0, 9, 300).astype(float)
+    assert score(line, y.astype(float)) == pytest.approx(roc_auc_score(y, line))
+    assert score(line, np.ones(300)) == 0.5
 
 
 def test_more_budget_and_larger_effects_find_more():
@@ -307,6 +323,40 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
     assert max(len(line) for line in message.splitlines()) <= 100
 
 
+@pytest.mark.parametrize(
+    ("public", "words"),
+    [
+        ((200, 20, 1, 1e-6), "Too little signal: do not expect a useful model"),
+        ((500, 20, 1, 1e-6), "Little signal"),
+        ((2000, 20, 1, 1e-6), "A fair signal"),
+        ((20_000, 20, 1, 1e-6), "A strong signal"),
+        ((20_000, 20, 0.01, 1e-6), "do not expect a useful model"),
+        ((500, 200, 1, 0.01), "weak promise"),
+        ((500, 200, 1, 0.01), "The model itself selects up to"),
+        ((500, 200, 1, 0.01), "No effect up to 0.1"),
+        ((300, 200, 1, 1e-6), "give bounds that fit"),
+        ((2000, 1, 1, 1e-6), "All features have an effect here"),
+        ((10**6, 10**4, 1, 1e-6), "which stand for all"),
+    ],
+)
+def test_the_plan_in_words(public, words):
+    short = dpscreen.plan(*public, effects=[0.1], repetitions=2)
+    assert words in " ".join(str(short).split())
+    assert short.useful == ("do not expect a useful model" not in short.words)
+    wanted = public[0] * math.sqrt(2 * short.rho) / math.log(2 * public[1])
+    assert short.signal == pytest.approx(wanted)
+
+
+def test_recommended_settings_are_those_of_a_fit():
+    rng = np.random.default_rng(0)
+    model = dpscreen.PrivateLasso(
+        epsilon=1, delta=1e-6, n_rows=2000, feature_bounds=(-3, 3), target_bounds=(-5, 5)
+    ).fit(rng.normal(size=(2000, 20)), rng.normal(size=2000))
+    chosen = Recommended.of(SMALL.regime)
+    assert (chosen.n_iter, chosen.solver) == (model.n_iter_, model.solver_)
+    assert chosen.standardize == model.standardize
+
+
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
 def test_the_plot_is_a_picture(expected, tmp_path, suffix, start):
     path = tmp_path / f"plan.{suffix}"
@@ -351,6 +401,13 @@ def test_more_rows_need_less_epsilon():
         dpscreen.plan_for(0.3, n_features=10, delta=1e-6, n_rows=n).value for n in (300, 1200)
     )
     assert 0.01 < many < few / 2
+
+
+def test_what_no_epsilon_can_find(monkeypatch):
+    monkeypatch.setattr(simulation, "affordable_repetitions", lambda *_, **__: 6)
+    hidden = dpscreen.plan_for(0.02, n_features=10, delta=1e-6, n_rows=100)
+    assert hidden.value is None
+    assert "100 rows are too few" in str(hidden)
 
 
 @pytest.mark.parametrize(
@@ -403,6 +460,12 @@ def test_bad_input_is_refused_by_name(changed, message):
     arguments = {"n_rows": 1000, "n_features": 20, "epsilon": 1, "delta": 1e-6} | changed
     with pytest.raises((ValueError, TypeError), match=message):
         dpscreen.plan(**arguments)
+
+
+@pytest.mark.parametrize("given", [{}, {"n_rows": 100, "epsilon": 1}])
+def test_the_inverse_wants_one_of_rows_and_epsilon(given):
+    with pytest.raises(ValueError, match="one of them"):
+        dpscreen.plan_for(0.1, n_features=10, delta=1e-6, **given)
 
 
 def test_rough_noise_has_the_laws_of_the_exact_draws():

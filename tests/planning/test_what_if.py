@@ -1,11 +1,13 @@
 """Another ε, simulated: the power of one effect, which a larger budget never lowers."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from dpscreen.models.page.charts import PowerRow
-from dpscreen.planning.model_page import nested, what_if
+from dpscreen.planning import model_page as module
+from dpscreen.planning.model_page import first_detected, nested, what_if
 from dpscreen.planning.power import Setting, around, epsilon_of_one_row, simulated_power
 from dpscreen.privacy import ZCDP, Budget
 
@@ -42,6 +44,18 @@ def test_chance_dips_do_not_make_a_larger_budget_look_worse():
     assert [one.power for one in found] == [0.2, 0.2, 0.4, 0.4, 0.9, 0.9]
 
 
+def test_the_effect_is_the_smallest_that_has_the_power_or_the_largest():
+    sizes = [row(0.1, 0.1), row(0.85, 0.2), row(1.0, 0.4)]
+    assert first_detected(sizes, 0.8).effect == 0.2
+    assert first_detected(sizes[:1], 0.8).effect == 0.1
+
+
+def test_the_features_explain_half_of_the_variance():
+    for correlation in (0.0, 0.6):
+        setting = replace(SMALL, correlation=correlation)
+        assert setting.explained(setting.usual_effect) == pytest.approx(0.5)
+
+
 def test_epsilons_lie_around_the_one_in_question():
     found = around(0.7)
     assert found[0] == 0.07
@@ -63,3 +77,9 @@ def test_rows_of_a_unit_lower_the_power(rows, here):
     several = what_if(SMALL, here, rows_per_unit=4)
     assert [one.epsilon for one in several] == [one.epsilon for one in rows]
     assert sum(one.power for one in several) < sum(one.power for one in rows)
+
+
+def test_what_cannot_be_divided_up_is_left_out(monkeypatch, here):
+    monkeypatch.setattr(module, "around", lambda _: (1e-300, 1.0))
+    found = what_if(replace(SMALL, delta=1e-300), here)
+    assert [one.epsilon for one in found] == [1]

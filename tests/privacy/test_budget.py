@@ -15,10 +15,12 @@ from dpscreen.models.tukey import TukeyEM
 from dpscreen.privacy import ZCDP, Budget, NoisyMax
 from dpscreen.privacy.budget import (
     MOST_EPSILON,
+    ROW,
     Unit,
     advanced_share,
     advanced_share_approximate,
     gaussian_sigma,
+    worded,
 )
 
 epsilons = st.floats(1e-9, MOST_EPSILON / 2)
@@ -158,6 +160,14 @@ def test_only_its_own_sentences_are_read(text):
         assert read is None or str(read) == words
 
 
+def test_the_sentences():
+    assert str(Unit()) == "one row"
+    assert Unit() == ROW
+    assert str(Unit(3)) == "one unit (at most 3 rows)"
+    assert str(Unit(3, column="id")) == "one value of the column 'id' (at most 3 rows)"
+    assert str(Unit(1, column="id")) == "one value of the column 'id' (at most 1 row)"
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -183,6 +193,11 @@ def test_a_row_is_a_row_only_if_nobody_owns_it():
     assert Unit().is_row
     assert not Unit(1, column="id").is_row
     assert not Unit(2).is_row
+
+
+def test_words_of_others_may_tell_a_number_of_rows():
+    assert worded("one household (at most 12 rows)") == ("one household", "12")
+    assert worded("one household") == ("one household", None)
 
 
 @pytest.mark.parametrize("rows", [0, -1])

@@ -1,8 +1,13 @@
 """What fits is booked, exactly; what does not is refused and says what remains."""
 
+import copy
+import csv
+import io
+import json
 import os
 import pickle
 import re
+import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -15,7 +20,7 @@ from dpscreen import __version__
 from dpscreen.privacy import ZCDP, Budget, BudgetExceeded
 from dpscreen.privacy import ledger as ledgers
 from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, WrongUnit
-from dpscreen.privacy.ledger.export import affordable_epsilon
+from dpscreen.privacy.ledger.export import affordable_epsilon, as_csv, as_json, document
 from dpscreen.privacy.ledger.records import (
     FINEST_UNIT,
     LONGEST_SUM,
@@ -25,6 +30,7 @@ from dpscreen.privacy.ledger.records import (
     Reservation,
     bookable,
     one_line,
+    os_user,
 )
 from tools.ledgers import database, in_threads, make_ledger
 
@@ -86,6 +92,13 @@ def test_the_user_is_not_taken_from_the_environment(ledger, monkeypatch):
         monkeypatch.setenv(name, "somebody-else")
     if os.name == "posix":
         assert ledger.reserve(TINY, purpose="test").who != "somebody-else"
+
+
+@pytest.mark.parametrize(("name", "who"), [("ada", "ada"), ("", "unknown")])
+def test_a_system_without_a_list_of_users_says_who_it_is_in_the_environment(monkeypatch, name, who):
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    monkeypatch.setenv("USERNAME", name)
+    assert os_user() == who
 
 
 def test_a_booking_waits_for_the_disk(ledger):
@@ -205,6 +218,33 @@ def test_texts_are_one_printable_line_or_refused(text):
     assert line[0] not in "=+-@"
 
 
+signs = st.sampled_from(" ,;\"'\\/=") | st.characters(exclude_categories=("C", "Z"))
+lines = st.text(signs, max_size=40).map(lambda text: " ".join(f"x{text}".split()))
+
+
+@given(st.lists(st.tuples(lines, lines, lines), max_size=5))
+@settings(max_examples=40)
+def test_exports_parse_back(texts):
+    owner = account(declared={"unit": "one, \"two\"; 'three'"})
+    chain, entries = Chain.of(owner), []
+    for purpose, who, detail in texts:
+        asked = Reservation.ask(owner.total / 7, purpose=purpose, who=who, detail=detail)
+        entries.append(chain.sealed(asked))
+        chain = chain.then(entries[-1])
+    ledger = document(owner, entries, chain.hash)
+    assert json.loads(as_json(ledger)) == ledger
+    rows = list(csv.DictReader(io.StringIO(as_csv(ledger), newline="")))
+    assert [
+        (int(row["number"]), Fraction(row["rho_exact"]), row["purpose"], row["who"], row["detail"])
+        for row in rows
+    ] == [(e.number, e.cost.rho, e.purpose, e.who, e.detail) for e in entries]
+    assert [row["hash"] for row in rows] == [entry.hash for entry in entries]
+    parts = [Fraction(ledger[name]["rho_exact"]) for name in ("spent", "remaining", "total")]
+    assert parts[0] + parts[1] == parts[2]
+    assert ledger["spent"]["rho"] >= parts[0]
+    assert ledger["remaining"]["rho"] <= parts[1]
+
+
 # --- one kind of unit -----------------------------------------------------------------------------
 
 ROWS, FIVE = "one row", "one unit (at most 5 rows)"
@@ -275,6 +315,16 @@ def test_the_column_that_was_booked_makes_a_declared_unit_definite(tmp_path):
         ledger.reserve(ledger.total / 4, purpose="three", unit=PEOPLE)
 
 
+def test_units_are_listed_and_need_not_be_told(ledger):
+    ledger.reserve(ledger.total / 4, purpose="one", detail="of no unit")
+    ledger.reserve(ledger.total / 4, purpose="two", detail="PrivateLasso", unit=PEOPLE)
+    rows = list(csv.DictReader(io.StringIO(ledger.export("csv"), newline="")))
+    assert [row["unit"] for row in rows] == ["", PEOPLE]
+    assert [line["unit"] for line in ledger.document()["reservations"]] == ["", PEOPLE]
+    assert rows[1]["detail"] == f"PrivateLasso [unit: {PEOPLE}]"
+    assert PrivacyLedger(ledger.path).unit == PEOPLE
+
+
 def test_a_chain_for_two_kinds_of_unit_is_damaged(ledger):
     entry = ledger.reserve(ledger.total / 4, purpose="one", unit=ROWS)
     chain = Chain(entry.number, entry.hash, unit=PEOPLE)
@@ -291,6 +341,14 @@ def test_units_are_text_that_no_spreadsheet_computes(ledger, unit):
     assert entry.unit == ""
     with pytest.raises(ValueError, match="must not hold"):
         ledger.reserve(ledger.total / 4, purpose="one", detail="a [unit: b]", unit=ROWS)
+
+
+def test_copies_and_pickles_are_the_same_ledger(ledger):
+    ledger.reserve(ledger.total / 4, purpose="a secret purpose")
+    for twin in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        twin.reserve(ledger.total / 4, purpose="twin")
+    assert ledger.spent == ledger.total * Fraction(3, 4)
+    assert b"secret" not in pickle.dumps(ledger)  # a saved model does not carry the history
 
 
 def test_threads_share_a_ledger(ledger):

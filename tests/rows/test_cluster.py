@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from fitted_rows import LASSO, SPOILED, assert_not_quoted, released, some_rows
 
-from dpscreen import PrivacyLedger, PrivateLasso
+from dpscreen import LearntLevelsWarning, PrivacyLedger, PrivateLasso
 from dpscreen.rows import cluster as cluster_rows
 from dpscreen.rows import worker
 from dpscreen.rows.cluster import ClusterDesign, ClusterFailed
@@ -92,6 +92,19 @@ def test_categories_and_truths_are_encoded_where_they_are(client):
         assert model.feature_names_in_.tolist() == list(frame)
         assert model.n_features_in_ == 3
         np.testing.assert_array_equal(model.predict(rows[0]), model.predict(frame))
+
+
+def test_known_categories_declare_their_levels_and_unknown_ones_do_not(client):
+    frame, y = table_of_wards()
+    rows, target = (dd.from_pandas(one, npartitions=2) for one in (frame, y))
+    model = PrivateLasso(**LASSO, n_iter=5)
+    with pytest.warns(LearntLevelsWarning, match="'ward'"):
+        model.fit(rows, target)
+    assert model.feature_names_out_.tolist() == ["age", "ward=A", "ward=C", "smoker"]
+    unknown = rows.assign(ward=rows["ward"].astype(str).astype("category"))
+    for bad in (unknown, rows.astype({"ward": str})):
+        with pytest.raises(ValueError, match="column ward, must hold numbers"):
+            model.fit(bad, target)
 
 
 def test_a_partition_that_cannot_be_encoded_is_refused_without_a_cell(client):

@@ -19,6 +19,7 @@ from dpscreen.rows.sparse import SparseRows
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.rows.sums import LEVELS, ShortRows, curved_rows, exact_gram
 from dpscreen.solvers.base import Choices, Spending, Task
+from dpscreen.solvers.engine import solve_selected
 from dpscreen.solvers.rules import Regime
 
 
@@ -65,6 +66,25 @@ def every_design(X, y, loss):
     yield SparseRows(sp.csr_array(X), y).lattice(units)
     yield StreamedRows(MappedArrays(X, y)).lattice(units)
     yield Halves(X, y, units)
+
+
+def solved(design, *, n_rows, clip=None):
+    limit = ZCDP(10)
+    regime = Regime(n_rows, design.n_features - 1, float(limit))
+    spending = Spending(Accountant(SeededNoise("loss"), limit=limit), limit, regime)
+    return solve_selected(Task(spending, design, 0.5, 0.35, Choices(clip=clip)))
+
+
+@LOSSES
+@pytest.mark.parametrize("clip", [None, 0.3, 5.0])
+def test_a_fit_has_the_same_bits_wherever_the_rows_lie(loss, clip):
+    X, y = classes(4000, 6, seed=3)
+    first, *others = (
+        solved(design, n_rows=len(X), clip=clip) for design in every_design(X, y, loss)
+    )
+    assert first.weights[0] > 0 > first.weights[1]
+    for other in others:
+        assert other.weights.tobytes() == first.weights.tobytes()
 
 
 def test_no_clip_is_wider_than_the_loss_allows():

@@ -14,7 +14,7 @@ from fitted_rows import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpscreen import DPFrankWolfe, PrivateLasso
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.models import intake
 from dpscreen.rows import streamed
 from dpscreen.rows.streamed import ChosenRows, MappedArrays, RowsChanged, StreamedRows
@@ -22,6 +22,30 @@ from dpscreen.rows.streamed import ChosenRows, MappedArrays, RowsChanged, Stream
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
 WALK = {**LASSO, "radius": 5.0, "n_iter": 12}
+ESTIMATORS = [
+    PrivateLasso(**LASSO),
+    PrivateLasso(**LASSO, standardize=True, fit_intercept=False),
+    PrivateLasso(**LASSO, solver="frank-wolfe", max_features=2),
+    PrivateLasso(**LASSO, inference="split"),
+    PrivateOLS(**LASSO),
+    DPFrankWolfe(**WALK),
+    RNMScreen(**WALK),
+    ADPScreen(**WALK, screen_at=4),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: str(one)[:60])
+def test_a_mapped_array_gives_the_same_model_to_the_last_bit(estimator, tmp_path, monkeypatch):
+    X, y = some_rows(3000, 7)
+    here = estimator.fit(X, y)
+    expected, statement = released(here), str(here.privacy_)
+    np.save(tmp_path / "X.npy", X)
+    monkeypatch.setattr(intake, "STREAMED_BYTES", 0)
+    monkeypatch.setattr(streamed, "ROWS_PER_CHUNK", 700)
+    there = estimator.fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    np.testing.assert_array_equal(released(there), expected)
+    assert str(there.privacy_) == statement
+    assert there.n_features_in_ == 7
 
 
 @settings(max_examples=12)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import tomllib
 from datetime import date as day
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpscreen.tables import asking
 from dpscreen.tables.asking import Interview, in_words, new_interview, open_columns, settings_meant
 from dpscreen.tables.schema import toml_schema
 from dpscreen.tables.toml import toml_text
@@ -94,6 +96,16 @@ def test_numbers_are_answered_as_the_table_writes_them(text, decimal, settings):
     assert settings_meant(text, decimal=decimal) == settings
 
 
+def test_what_stands_is_kept_by_an_empty_answer():
+    document = new_interview(["pay", "y"], target="y", unit="")
+    _, wrong = answered(document, "0 to 1.200", "$0 to $1,200", "0 to 1")
+    assert wrong == ["Is 1.200 a large number or a small one? Write 1200, or 1.2."]
+    told = dict(document["columns"])
+    assert told["pay"] == {"bounds": [0, 1200], "thousands": ",", "bare": False}
+    answered(document, *[""] * 4, again=True)
+    assert document["columns"] == told
+
+
 def test_a_whole_interview():
     interview, wrong = answered(
         new_interview(NAMES), "cost", "", "2", "", "f, m", "1 to 5", "yes/no", "0 to 1000"
@@ -144,6 +156,19 @@ def test_it_is_taken_up_where_it_was_left():
     assert "privacy unit" in Interview(first).question.title
 
 
+def test_semicolons_hint_at_a_decimal_comma():
+    document = new_interview(["price", "age"], target="price", delimiter=";")
+    interview, wrong = answered(document, "none", "x", "", "0 to 9000", "")
+    assert wrong == ["Type a comma or a point."]
+    assert interview.finished
+    schema = toml_schema(interview.document)
+    frame = pd.DataFrame({"age": ["1,5"], "price": ["1.002,5"]})
+    rows = schema.encode(frame)
+    assert (rows.X.tolist(), rows.y.tolist()) == ([[1.5]], [1002.5])
+    assert Interview(interview.document).finished
+    assert "decimal" in toml_text(new_interview(["age"], delimiter=";"))
+
+
 def test_columns_that_are_alike_are_asked_about_once_or_each():
     names = [f"x{number}" for number in range(5000)]
     interview, _ = answered(new_interview(names), "x7", "none")
@@ -167,6 +192,14 @@ def test_no_answer_breaks_it(answers):
             interview.answer(text)
         tomllib.loads(toml_text(interview.document))
     toml_schema(interview.document).problems()
+
+
+def test_where_nothing_is_proposed_it_says_what_to_type():
+    interview, _ = answered(new_interview(["sex", "when_date", "income", "q", "y"]), "y", "")
+    for kind in ("category", "date", "number", "unknown"):
+        assert interview.question.default == ""  # words of others would make every cell a stranger
+        assert interview.question.hint == asking.HINTS[kind].format(thousands=",")
+        assert interview.answer("") is None
 
 
 def test_what_is_typical_fills_missing_cells_where_the_proposal_is_taken():

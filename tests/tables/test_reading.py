@@ -31,9 +31,9 @@ from table_oracle import (
 
 from dpscreen.tables import csv as csv_files
 from dpscreen.tables.columns.base import TRANSFORMS
-from dpscreen.tables.declaration import TableProblem
+from dpscreen.tables.declaration import TableProblem, quietly
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
-from dpscreen.tables.schema import TableSchema
+from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 ROWS = [
     ("34", "yes", "1200.5", "1", "true", "10", "a"),
@@ -351,6 +351,13 @@ def test_a_header_alone_is_a_table_of_no_rows(write):
         assert list(stream_rows(write(data), SCHEMA)) == []
 
 
+def test_the_declared_delimiter_wins(write):
+    given_ = described() | {"dialect": {"delimiter": ";", "quoteChar": "'"}}
+    schema = TableSchema.from_dict(given_)
+    data = as_csv(ROWS, delimiter=";").replace(b'"', b"'")
+    same(read_rows(write(data), schema), expected(ROWS))
+
+
 def test_features_alone(write):
     full = read_features(write(as_csv(ROWS)), SCHEMA)
     assert full.shape == (8, 6)  # every row, also those beyond a unit's second
@@ -528,3 +535,25 @@ def test_a_parquet_file_with_damaged_pages_is_refused(write, tmp_path):
     image = (tmp_path / "whole.parquet").read_bytes()
     with pytest.raises(TableProblem, match="damaged Parquet file, or one of an unknown kind"):
         read_rows(write(image[:4] + b"\xff" * 40 + image[44:]), SCHEMA)
+
+
+def test_a_reason_that_cannot_be_found_is_not_told():
+    def stumble(_error=None):
+        raise ValueError("cell 34")
+
+    with pytest.raises(TableProblem, match=r"^the table cannot be read; ValueError was raised\.$"):
+        quietly(stumble, stumble)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(TableProblem, match="cannot be read: no such file"):
+        read_rows(tmp_path / "none.csv", SCHEMA)
+    with pytest.raises(TableProblem, match="is not a file"):
+        read_rows(tmp_path, SCHEMA)
+
+
+def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
+    schema = make_schema(target=None)
+    for read in (read_rows, read_features, stream_rows):
+        with pytest.raises(SchemaProblem, match="target is not named"):
+            read(tmp_path / "none.csv", schema)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_oracle import SCHEMA, described, make_schema
 
+from dpscreen.tables import schema as schemas
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
 
@@ -185,6 +186,12 @@ def test_all_problems_are_told_at_once():
     assert all(problem.endswith((".", "?")) for problem in found)
 
 
+def test_a_target_alone_is_no_model():
+    given_ = {"fields": [described()["fields"][5]], "dpscreen": {"target": "cost"}}
+    (found,) = TableSchema.from_dict(given_).problems()
+    assert found.startswith("there is no feature")
+
+
 def test_a_fill_is_not_judged_before_there_are_bounds():
     given_ = described(fill={"age": 40})
     del given_["fields"][0]["constraints"]
@@ -268,3 +275,15 @@ def test_a_file_that_is_no_schema(tmp_path, data, told):
         load_schema(path)
     assert isinstance(caught.value, DataError)
     assert caught.value.__context__ is None
+
+
+def test_a_large_file_is_no_schema(tmp_path, monkeypatch):
+    monkeypatch.setattr(schemas, "LARGEST_FILE", 10)
+    (tmp_path / "schema.json").write_text(json.dumps(described()))
+    with pytest.raises(SchemaProblem, match="too large for a schema"):
+        load_schema(tmp_path / "schema.json")
+
+
+def test_a_schema_that_is_not_there(tmp_path):
+    with pytest.raises(SchemaProblem, match="No such file"):
+        load_schema(tmp_path / "none.json")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_toml_schema
 from dpscreen.tables.toml import descriptor_of, edited_toml, new_document, toml_text
 
@@ -164,6 +165,26 @@ def test_five_thousand_columns_take_a_line_each(tmp_path):
     assert schema.problems() == []
     assert schema.field("x7").declared_bounds == (-9, 9)
     assert schema.field("s7_pct").declared_bounds == (0, 100)
+
+
+def test_telling_names_need_no_filling_in(tmp_path):
+    names = "rownames,age,bmi,is_smoker,share_of_fat,lunch_pct,weight_kg,patient_id,hour"
+    (tmp_path / "data.csv").write_text(names + "\nZebedee" + "," * 8, encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="bmi")
+    (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+    schema = load_schema(tmp_path / "schema.toml")
+    assert schema.problems() == []
+    assert schema.columns == ("age", "is_smoker", "share_of_fat", "lunch_pct", "weight_kg", "hour")
+    assert "Zebedee" not in text
+    assert f"# {propose('age').why}" in text
+
+
+def test_guesses_are_comments(tmp_path):
+    (tmp_path / "data.csv").write_text("tenure,income\n", encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="income")
+    lines = {line.partition(" ")[0]: line for line in text.splitlines()}
+    assert lines["tenure"].startswith("tenure = {} ")
+    assert "# ? perhaps bounds = [0, 60]? Years, if not months." in lines["tenure"]
 
 
 WRITTEN = """\
