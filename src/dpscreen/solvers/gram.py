@@ -29,8 +29,9 @@ ROUNDS, ROUND_SHARE, NORM_SHARE, GRAM_SHARE = 3, 0.03, 0.01, 0.25
 """Most whitening rounds; shares of the table's budget for one, for a histogram of row norms, and
 for the last Gram matrix. Tuned."""
 
-NOISE_LEVEL = 0.3
-"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n. Tuned."""
+NOISE_LEVEL, LONGER = 0.3, 1.5
+"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n; and squared
+norm, over its mean, up to which they keep theirs whatever the least spread. Tuned."""
 
 RESOLVED, DETECTED = 3.5, 4.5
 """Standard deviations of noise from which on a direction is resolved, and a count detected. Tuned.
@@ -87,9 +88,12 @@ class TableTask:
         return math.sqrt(2 * len(self.columns)) * noise / self.n_rows
 
     def row_norm(self, share: float, least_spread: float) -> float:
-        """Return the norm to which rows are clipped: as large as the noise level permits."""
-        square = NOISE_LEVEL * least_spread**2 / self.noise_level(1.0, share)
-        return math.sqrt(max(SQUARED_NORM * len(self.columns), square))
+        """Return the norm to which rows are clipped: as large as the noise level permits.
+
+        Up to `LONGER` times the mean in any case where the noise of all directions permits it.
+        """
+        square, mean = NOISE_LEVEL / self.noise_level(1.0, share), SQUARED_NORM * len(self.columns)
+        return math.sqrt(max(mean, min(square, LONGER * mean), square * least_spread**2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,8 +102,8 @@ SMALL_TARGET = 2.0**-9
 LOG_ODDS = 2.0
 """Prior standard deviation of log-odds: 1/√(p(1 − p)) at p = ½. Conventional."""
 
-SQUARED_NORM = 1.5
-"""Least squared norm to which rows are clipped in a table, per column; its mean is 1. Tuned."""
+SQUARED_NORM = 1.0
+"""Least squared norm to which rows are clipped in a table, per column: its mean. Conventional."""
 
 TABLE_MARGINALS = 2.0
 """Share of marginals in a table over that in a sparse model: few rows beside a point mass may be
