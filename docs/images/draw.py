@@ -26,7 +26,7 @@ def report() -> None:
         schema = HERE.parent / "diabetes/schema.json"
         options = [*fit.split(), "--report", "report.html", "--schema", schema]
         subprocess.run([command, *options], cwd=place, check=True, stdout=subprocess.DEVNULL)
-        shot = [f"--screenshot={HERE / 'report.png'}", "--window-size=1000,1480"]
+        shot = [f"--screenshot={HERE / 'report.png'}", "--window-size=1280,1000"]
         quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         page = (Path(place) / "report.html").as_uri()
         subprocess.run([browser, *quiet, *shot, page], check=True, stderr=subprocess.DEVNULL)

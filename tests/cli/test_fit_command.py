@@ -260,7 +260,7 @@ def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage):
     outputs = ("--ledger", "budget.ledger", "-o", "model.json", "--report", "report.html")
     done = fit("--dry-run", "--rows-public", 500, *outputs)
     words = ("nothing is spent", "private-lasso", "one row", "rho 0.02436", "stays has")
-    succeeded(done, *words, "steps along all features")
+    succeeded(done, *words, "Newton rounds over all features")
     assert SECRET not in done.output
     assert untouched(garbage)
 
@@ -272,7 +272,7 @@ def test_a_dry_run_loads_no_slow_library_that_it_does_not_need(garbage):
     options = ("data.csv", "--schema", "schema.json", *BUDGET, "--rows-public", 500, "--dry-run")
     done = run("fit", *options, before=seen, cwd=garbage)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"Power: .* 0\.4: \d+% ± \d+%", " ".join(done.stdout.split()))
+    assert re.search(r"Power: .* 0\.4: \d+ ± \d+ %", " ".join(done.stdout.split()))
     assert done.stdout.splitlines()[-1] == "loaded: set()"
 
 

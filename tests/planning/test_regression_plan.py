@@ -89,7 +89,7 @@ def test_rows_that_odds_ratios_need_are_found_by_trying():
     few = expected_table(n_rows=300, **given)
     assert few.ratio is None
     assert few.refused
-    assert f"It takes about {number(few.rows_needed)} rows" in few.finding
+    assert f"About {number(few.rows_needed)} are needed" in few.finding
     assert expected_table(n_rows=few.rows_needed, **given).ratio is not None
     assert expected_table(n_rows=few.rows_needed // 2, **given).ratio is None
 

@@ -208,7 +208,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
         if (expected or {}).get("refused"):
             spent = f"a noisy count at most, as the fit would be refused (budget: {spent})"
         yield f"Costs:    {spent}"
-    ledger, kept = plan["ledger"], "none, so nothing keeps count of what other fits spend"
+    ledger, kept = plan["ledger"], "none: other fits of these rows are not counted"
     if ledger is not None:
         left = f"epsilon {ledger['remaining']['epsilon']:g} at delta {ledger['delta']:g}"
         kept = f"{ledger['dataset']} has rho {ledger['remaining']['rho']:g} left ({left})"
@@ -227,7 +227,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
 
 def _power_lines(expected: dict[str, Any]) -> Iterator[str]:
     powers = [
-        f"{one['effect']:g}:\u00a0{one['power']:.0%}\u00a0±\u00a0{one['power_se']:.0%}"
+        f"{one['effect']:g}:\u00a0{100 * one['power']:.0f}\u00a0±\u00a0"
+        f"{100 * one['power_se']:.0f}\u00a0%"
         for one in expected.get("power", ())
     ]
     if powers:
@@ -235,6 +236,6 @@ def _power_lines(expected: dict[str, Any]) -> Iterator[str]:
     rules = expected.get("rules")
     if rules is not None:
         yield (
-            f"Rules:    {rules['steps']}, residuals clipped at {rules['clip']:.2g} times "
-            "their standard deviation, unless set"
+            f"Defaults: {rules['steps']}, residuals clipped at {rules['clip']:.2g} standard "
+            "deviations"
         )

@@ -26,7 +26,7 @@ Numbers = tuple[Any, int, Any, float]
 @click.option(
     "--effect",
     type=console.SHARE,
-    help="A standardised coefficient: with --rows or --epsilon alone, find the other.",
+    help="Standardised coefficient to detect: finds --rows from --epsilon, or the reverse.",
 )
 @click.option("--n-effects", type=console.COUNT, help="Number of features with an effect.")
 @click.option(
@@ -44,9 +44,8 @@ Numbers = tuple[Any, int, Any, float]
 @click.option(
     "--model",
     type=click.Choice(["lasso", "ols", "logistic", "logit"]),
-    help="lasso, the default: which features are found. ols: how wide a regression table's "
-    "intervals are. logistic: which features of a binary outcome are found. logit: how wide "
-    "intervals of its odds ratios are.",
+    help="lasso (the default): power to detect features. ols: width of a regression table's "
+    "intervals. logistic: power for a binary outcome. logit: width of intervals of odds ratios.",
 )
 @click.option(
     "--rate",
@@ -67,7 +66,7 @@ def command(
     rate: float | None,
     **given: Any,
 ) -> None:
-    """Say what a private fit would detect, from simulated rows: nothing is read or spent.
+    """Simulate what a private fit would detect: no data are read, nothing is charged.
 
     With --rows and --epsilon: for each size of effect, the power to detect it, and the error. With
     --effect and one of the two: the least of the other that gives 80 % power. A feature is detected

@@ -55,10 +55,10 @@ def result_of(release: Release) -> str:
     many = f"{len(release.chosen)} of {how_many(release.n_features, 'feature')}"
     verb = "has an effect" if len(release.chosen) == 1 else "have effects"
     standardised = "standardised " if release.table is not None else ""
-    return (
-        f"{many} {verb} of reliable sign on {target}. The largest {standardised}effect: "
-        f"{largest}{_span(release)}."
+    which = (
+        f"The largest {standardised}effect of these" if len(release.chosen) > 1 else "Its effect"
     )
+    return f"{many} {verb} of reliable sign on {target}. {which}: {largest}{_span(release)}."
 
 
 def _span(release: Release) -> str:

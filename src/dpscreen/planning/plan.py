@@ -71,17 +71,17 @@ class Recommended:
     @property
     def steps(self) -> str:
         """Return how many steps of which kind are taken."""
-        kind = "steps along all features" if self.solver == DENSE else f"{self.solver} steps"
+        kind = "Newton rounds over all features" if self.solver == DENSE else f"{self.solver} steps"
         return f"{self.n_iter} {kind}"
 
     @property
     def words(self) -> str:
         """Return what is done, as a sentence."""
-        small = f"below {self.smallest_coefficient:.2g} deviations"
+        small = f"below {self.smallest_coefficient:.2g} standard deviations"
         return (
-            f"Left to itself, PrivateLasso takes {self.steps}, clips residuals at "
-            f"{self.clip:.2g} times their standard deviation, and drops coefficients "
-            f"{small if self.smallest_coefficient else 'that are as good as noise'}."
+            f"With its defaults, PrivateLasso takes {self.steps}, clips residuals at "
+            f"{self.clip:.2g} standard deviations, and sets coefficients "
+            f"{small if self.smallest_coefficient else 'below the noise'} to zero."
         )
 
 
@@ -129,7 +129,7 @@ class Plan:
         limits = (least for least in REGIMES if self.signal >= least)
         found = [REGIMES[next(limits)]]
         if not rules.resolves_marginals(self.setting.regime, self.setting.n_features):
-            found.append("Bounds of single features cannot be tightened, so give bounds that fit.")
+            found.append("Bounds of single features are not refined here: declare close ones.")
         if self.setting.delta * self.setting.n_rows >= 1:
             found.append("Delta is at least 1/n, which is a weak promise: choose it far smaller.")
         return " ".join(found)
@@ -140,7 +140,7 @@ class Plan:
         measure, last = self.setting.kind.words.measure, self.rows[-1]
         return (
             f"{_detected_words(self)} {_chance_words(self)} With effects of {last.effect:g}, "
-            f"{measure} is {last.quality:.3f} of {last.best_quality:.3f} that can be had."
+            f"{measure} is {last.quality:.3f}; the true coefficients have {last.best_quality:.3f}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -331,10 +331,10 @@ class Needed:
         low, high = self.searched
         what = "epsilon" if self.name == "epsilon" else "rows"
         if self.value is None:
-            return f"No {what} up to {high:g} will do {aim}. {self._advice}"
+            return f"No {what} up to {high:g} is enough {aim}. {self._advice}"
         if self.value <= low:
             amount = f"Epsilon of {low:g}" if self.name == "epsilon" else f"{low:g} rows"
-            return f"{amount}, or less, will do {aim}."
+            return f"{amount}, or less, is enough {aim}."
         if self.name == "epsilon":
             return f"Epsilon of about {self.value:.2g} is needed {aim} (to about 10 %)."
         return f"About {_round(self.value)} rows are needed {aim} (to about 10 %)."
@@ -364,7 +364,7 @@ def plan_for(
     Parameters are those of `plan`. The answer is good to about 10 %: it is read off simulations.
     """
     if (n_rows is None) == (epsilon is None):
-        raise ValueError("give n_rows to learn epsilon, or epsilon to learn n_rows: one of them.")
+        raise ValueError("give n_rows to find epsilon, or epsilon to find n_rows: one of them.")
     name, searched = ("n_rows", ROWS_SEARCHED) if n_rows is None else ("epsilon", EPSILON_SEARCHED)
     rows, budget = (1000 if n_rows is None else n_rows), (1.0 if epsilon is None else epsilon)
     setting = setting_of(rows, n_features, budget, delta, n_effects, correlation, looseness)

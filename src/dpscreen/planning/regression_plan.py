@@ -197,8 +197,8 @@ def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:
     if ratio is None:
         about = number(float(f"{needed:.2g}"))
         return (
-            f"No intervals are to be expected: {rows} rows are too few for {setting.n_features} "
-            f"features at this budget. It takes about {about}, fewer features or a larger epsilon."
+            f"Expect no intervals: {rows} rows are too few for {setting.n_features} "
+            f"features at this budget. About {about} are needed, or fewer features, or a larger ε."
         )
     simulation = setting.kind.simulation
     (low, high), width = setting.given(), setting.n_features
@@ -209,6 +209,6 @@ def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:
         f"{setting.kind.words.plain} without privacy"
     )
     if ratio < 1.15:
-        return f"{wider}: privacy costs next to nothing here. {simulation.caution}"
+        return f"{wider}: privacy costs almost nothing here. {simulation.caution}"
     as_if = number(setting.n_rows / ratio**2, digits=2)
     return f"{wider}, as if there were {as_if} rows, not {rows}. {simulation.caution}"
