@@ -23,7 +23,7 @@ def test_too_few_rows_have_no_table_and_the_fit_says_the_same():
     )
     with pytest.raises(TableRefused) as caught:
         model.fit(np.ones((500, 10)), np.ones(500))
-    takes = expected.finding.partition("It takes ")[2]
+    takes = expected.finding.partition("A table needs ")[2]
     assert takes in str(caught.value)
     assert caught.value.rows_needed == pytest.approx(expected.rows_needed, rel=0.06)
 
@@ -89,7 +89,7 @@ def test_rows_that_odds_ratios_need_are_found_by_trying():
     few = expected_table(n_rows=300, **given)
     assert few.ratio is None
     assert few.refused
-    assert f"About {number(few.rows_needed)} are needed" in few.finding
+    assert f"A table needs about {number(few.rows_needed)} rows" in few.finding
     assert expected_table(n_rows=few.rows_needed, **given).ratio is not None
     assert expected_table(n_rows=few.rows_needed // 2, **given).ratio is None
 

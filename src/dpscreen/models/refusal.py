@@ -40,8 +40,8 @@ class TableNeeds:
     def words(self, instead: str) -> str:
         """Say what would make it possible, and which model selects features instead."""
         return (
-            f"It takes {listed(self._options(), 'or')}. Even then some coefficients may have no "
-            f"interval. {instead} selects features, with any number of rows; plan it first."
+            f"A table needs {listed(self._options(), 'or')}. Even then some coefficients may have "
+            f"no interval. {instead} selects features with any number of rows; simulate it first."
         )
 
     def _options(self) -> Iterator[str]:
