@@ -65,7 +65,8 @@ class Encoder:
         self._picks: dict[str, list[tuple[int, int]]] = {}  # by the column they are made of
         for place, (name, level) in enumerate(chosen):
             self._picks.setdefault(name, []).append((place, level))
-        names = [schema.field(name).every_feature[k] for name, k in chosen]
+        every = {name: schema.field(name).every_feature for name in self._picks}
+        names = [every[name][k] for name, k in chosen]
         self.feature_names = tuple([one.name for one in self._derived] or names)
         self.width = len(self.feature_names)
 
@@ -311,7 +312,8 @@ def _word_places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> In
         codes = _text_places(cells, (*missing, *words), every)
     else:
         codes = _number_places(_numbers(cells), every)
-    codes = np.array([*map(every.index, every), MISSING, UNKNOWN])[codes]
+    first = {value: place for place, value in reversed([*enumerate(every)])}
+    codes = np.array([*map(first.__getitem__, every), MISSING, UNKNOWN])[codes]
     named = codes >= 0
     codes[named] -= len(missing)
     codes[named & (codes < 0)] = MISSING

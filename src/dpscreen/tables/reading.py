@@ -35,6 +35,7 @@ Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
 _BYTES_PER_CELL, _PACKED = 4, 10
+_CELLS_AT_ONCE = 1 << 26
 _USUAL_MEMORY = 8 << 30
 _SMALLEST, _SPARE = 1 << 12, 1.005
 
@@ -101,17 +102,18 @@ def stream_rows(
     schema: Declaration,
     *,
     columns: Sequence[str] | None = None,
-    rows_per_chunk: int = ROWS_PER_CHUNK,
+    rows_per_chunk: int | None = None,
 ) -> Iterator[EncodedRows]:
     """Read the rows of `read_rows` in chunks of that many, the last one shorter.
 
     `columns` chooses features, by their names or by the column they are made of, in that order.
     """
-    if rows_per_chunk < 1:
-        raise ValueError("rows_per_chunk must be at least 1")
     encoder = encoder_of(schema, columns)
+    size = _rows_at_once(encoder) if rows_per_chunk is None else rows_per_chunk
+    if size < 1:
+        raise ValueError("rows_per_chunk must be at least 1")
     source = source_of(Path(path), schema, encoder.columns_of_rows)
-    chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+    chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, size)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
@@ -146,7 +148,7 @@ def feature_batches(
     """
     encoder = encoder_of(schema, features)
     wanted = tuple(dict.fromkeys((*encoder.columns, *ids)))
-    for batch in source_of(source, schema, wanted, encoder.other_columns):
+    for batch in _sliced(source_of(source, schema, wanted, encoder.other_columns), encoder):
         X = np.empty((len(batch), encoder.width))
         encoder.features(batch, X)
         if incomplete is not None:
@@ -195,7 +197,7 @@ def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = No
     batches = batches_of(source, schema, encoder.columns_of_rows)
     choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
     parts = _kept_rows(batches, encoder, schema, choice)
-    chunks = _chunks(parts, encoder.width, ROWS_PER_CHUNK)
+    chunks = _chunks(parts, encoder.width, _rows_at_once(encoder))
     most = available_memory() // 4 if in_memory is None else in_memory
     spool = Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
     if choice is not None:
@@ -259,13 +261,24 @@ def _kept_rows(
 
     With a choice, all rows with an id count, and it is shown them: it chooses in the end.
     """
-    for keep, target, batch in _kept(source, encoder, schema, choice):
+    for keep, target, batch in _kept(_sliced(source, encoder), encoder, schema, choice):
         features = np.empty((len(batch), encoder.width))
         encoder.features(batch, features)
         pair = (features, target) if keep is None else (features[keep], target[keep])
         if choice is not None:
             choice.look(encoder.unit_ids(batch)[keep], *pair)
         yield pair
+
+
+def _rows_at_once(encoder: Encoder) -> int:
+    return max(1, min(ROWS_PER_CHUNK, _CELLS_AT_ONCE // encoder.width))
+
+
+def _sliced(batches: Any, encoder: Encoder) -> Iterator[Any]:
+    """Yield batches of so few rows that their features fit into memory."""
+    size = _rows_at_once(encoder)
+    for batch in batches:
+        yield from (batch.slice(first, size) for first in range(0, len(batch), size))
 
 
 def _kept(

@@ -147,8 +147,13 @@ class CategoryColumn(Column):
         places = self._places(cells)
         if self.fill is not None:
             places[places == MISSING] = self.levels.index(self.fill)
+        columns = np.full(len(self.levels), -1)
         for place, level in picks:
-            out[:, place] = places == level
+            columns[level] = place
+        out[:, columns[columns >= 0]] = 0.0
+        (rows,) = np.nonzero(places >= 0)
+        found = columns[places[rows]]
+        out[rows[found >= 0], found[found >= 0]] = 1.0
 
     def spelled(self, cell: Any) -> str:
         """Write a drawn cell as the levels' kind does."""
