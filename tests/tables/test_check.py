@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from contextlib import chdir
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from dpscreen import PrivacyLedger, PrivateLasso, load
@@ -93,6 +96,31 @@ def test_a_planted_fault_stops_before_booking_and_names_its_column(place, column
     assert not any(one.isdigit() for one in stopped.stderr.replace("5%", "").replace("2 rows", ""))
     assert PrivacyLedger(place / "l.ledger").entries() == ()
     assert not (place / "model.json").exists()
+
+
+@pytest.mark.parametrize(("column", "plant"), FAULTS.values(), ids=FAULTS)
+def test_a_planted_fault_stops_in_python_and_in_a_database(place, column, plant):
+    planted = plant(table())
+    ledger = PrivacyLedger(place / "l.ledger")
+    model = PrivateLasso(schema=place / "schema.toml", epsilon=1, delta=1e-6)
+    for frame in (planted, pl.from_pandas(planted)):
+        with pytest.raises(FormatFault, match=f"column {column!r}"):
+            model.fit(frame, ledger=ledger)
+    assert ledger.entries() == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nonsense is fitted, as told
+        model.fit(planted, ledger=ledger, check=False)
+    assert len(ledger.entries()) == 1
+    with duckdb.connect(str(place / "c.db")) as connection:
+        connection.register("planted", planted)
+        connection.execute("CREATE TABLE visits AS SELECT * FROM planted")
+    given = (f"duckdb:{place / 'c.db'}", "--table", "visits", "--schema", place / "schema.toml")
+    checked = invoke("check", *given)
+    stopped = invoke("fit", *given, "--epsilon", 1, "--delta", "1e-6", "-o", place / "m.json")
+    assert checked.exit_code == stopped.exit_code == 1
+    assert f"\n* {column}: " in checked.stdout
+    assert f"column {column!r}" in stopped.stderr
+    assert not (place / "m.json").exists()
 
 
 @pytest.mark.parametrize("proceed", ["--force", "--no-check"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,10 +11,13 @@ from dpscreen.cli import console
 
 
 @click.command()
-@click.argument("data", type=console.FILE)
+@click.argument("data", type=console.DATA)
+@console.database_options
 @click.option("--schema", "schema_file", type=console.FILE, required=True, help="The schema.")
 @click.option("--examples", is_flag=True, help="List the first rows with each fault, by number.")
-def command(data: Path, schema_file: Path, examples: bool) -> None:
+def command(
+    data: Any, table: str | None, query: str | None, schema_file: Path, examples: bool
+) -> None:
     """Count the cells of a table that do not fit its schema. NOT PRIVATE: for the curator alone.
 
     Cells that cannot be read, undeclared levels, missing cells, units with more rows than declared
@@ -29,12 +33,13 @@ def command(data: Path, schema_file: Path, examples: bool) -> None:
     Examples:
       dpscreen check data.csv --schema schema.toml
       dpscreen check data.csv --schema schema.toml --examples
+      dpscreen check duckdb:clinic.db --table visits --schema schema.toml
     """
     from dpscreen.tables.check import check_rows
 
-    schema = console.checked_schema(schema_file)
-    with console.share_bar(f"checking {data.name}") as progress:
-        report = check_rows(data, schema, progress=progress)
+    schema, rows = console.checked_schema(schema_file), console.table_of(data, table, query)
+    with console.share_bar(f"checking {rows.name}") as progress:
+        report = check_rows(rows, schema, progress=progress)
     click.echo(report.text(examples=examples))
     if report.stops:
         raise click.exceptions.Exit(1)

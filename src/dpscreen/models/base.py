@@ -66,12 +66,15 @@ from dpscreen.solvers.quality import Ranges, release_quality
 from dpscreen.solvers.results import Inference
 from dpscreen.solvers.split import SecondTable, SplitHalf
 from dpscreen.solvers.table import release_table
+from dpscreen.tables.arrow import is_in_memory
+from dpscreen.tables.check import check_rows
 from dpscreen.tables.schema import TableSchema, as_schema
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
 
 Settings = TypeVar("Settings")
+CHECKED = "`schema.check(rows)` counts the cells, for the curator; fit(…, check=False) fits anyway."
 
 
 class BoundsWarning(UserWarning):
@@ -181,7 +184,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         made._declared_schema()
         return made
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Any = None, **unknown: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, ledger: Any = None, check: bool = True, **unknown: Any
+    ) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
@@ -204,6 +209,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left. A regression table books its
             noisy count first and, unless the table is refused, the rest.
+        check : bool, default=True
+            Whether a data frame is checked against the `schema` first, as by `schema.check`, so
+            that a format mistake spends no budget. False for pipelines whose failures others see:
+            what does not fit then counts as missing. A source that exports Arrow is read once, and
+            not checked.
         **unknown
             Refused, `sample_weight` among them: rows count alike.
 
@@ -215,6 +225,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
         Raises
         ------
+        FormatFault
+            The frame does not fit the schema. Nothing is booked.
         TableRefused
             Of a regression table alone: it is impossible with so many rows and features at this
             budget. Only what it was decided from is charged.
@@ -224,6 +236,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         with refit(self):
             if (schema := self._declared_schema()) is not None:
                 self.schema_ = schema
+                if check and is_in_memory(X):
+                    check_rows(X, schema).stop(CHECKED)
             unit = unit_of_rows(X, self.rows_per_unit, schema)
             promise = self._promise(unit, ledger)
             settings = self._settings(promise.unit)

@@ -36,7 +36,8 @@ ANSWERS = """\
                   table: after 1,500 or $5 or 5 % such signs are read there, too
 a, b, c           the words or codes that can occur, spelled as in the table;
                   put a common one first: the others are compared with it, and
-                  words that are not listed count as it; "a, b" is one word
+                  words that are not listed count as it, or as (other) if you
+                  list that: a, b, (other); "a, b" is one word
 0, 1              two codes; but 0, 120 and other pairs are bounds
 yes/no            yes, y, true, t or 1, and no, n, false, f or 0; type
                   other words as in nein, ja
@@ -52,11 +53,11 @@ HINTS = {
         "Type the lowest and the highest possible value, as in 0 to 500, or $0 to "
         "$1{thousands}500 for amounts of money."
     ),
-    "category": "Type the words or codes, as in a, b, c; the first is the reference level.",
+    "category": "Type the words or codes, as in a, b, (other); the first is the reference level.",
     "date": "For example 2020-01-01 to 2024-12-31.",
     "unknown": (
         "For numbers type 0 to 100 or 0 to 1{thousands}500, as the table writes them; for words or "
-        "codes a, b, c; for dates 2020-01-01 to 2024-12-31; otherwise yes/no, or skip."
+        "codes a, b, (other); for dates 2020-01-01 to 2024-12-31; otherwise yes/no, or skip."
     ),
 }
 """What to type where nothing can be proposed, by the kind that a name suggests."""
