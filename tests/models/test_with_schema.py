@@ -103,11 +103,11 @@ def test_predictions_and_scores_read_the_raw_table_in_its_own_units(frame, tmp_p
 
 @pytest.mark.parametrize("kind", [PrivateLogit, PrivateLogisticLasso])
 def test_classes_are_those_of_the_schema(kind, frame):
-    model = kind(schema=OF_ILLNESS, **BUDGET).fit(frame)
+    model = kind(schema=OF_ILLNESS, **BUDGET).fit(frame, check=False)  # some have two rows
     assert set(model.predict(frame)) == {"no", "yes"}
     assert model.score(frame) == np.mean(model.predict(frame) == frame.ill) > 0.8
     with pytest.raises(ValueError, match="leave classes out"):
-        kind(schema=OF_ILLNESS, classes=("yes", "no"), **BUDGET).fit(frame)
+        kind(schema=OF_ILLNESS, classes=("yes", "no"), **BUDGET).fit(frame, check=False)
     with pytest.raises(ValueError, match="two outcomes"):
         kind(schema=DESCRIPTOR, **BUDGET).fit(frame)
 
