@@ -28,12 +28,24 @@ def test_locked_tables_are_run_by_the_logged_command_alone(monkeypatch):
     monkeypatch.setattr(contest.play, "simulations", lambda: iter(()))
     monkeypatch.setattr(contest.intervals, "plays", lambda *_: iter(()))
     monkeypatch.setattr(contest.support, "plays", lambda *_: iter(()))
-    assert not list(contest.records(1, locked=False))
+    assert not [one for one in contest.blocks(1, locked=False) if one[1]]
     assert loaded
     assert not any(one.locked for one in loaded)
     monkeypatch.setenv("DPSCREEN_METHODS", "private-lasso")
     with pytest.raises(SystemExit, match="no choices"):
         contest.main()
+
+
+def test_a_stopped_run_goes_on_with_the_table_that_it_may_not_have_finished(tmp_path):
+    def made():
+        for name in ("one", "two", "three"):
+            yield "regression", name, iter([{"division": "regression", "table": name, "k": 1}])
+
+    earlier = [{"division": "regression", "table": name, "k": 0} for name in ("one", "two")]
+    found = contest.kept(made(), tmp_path / "records.jsonl", earlier)
+    assert [(one["table"], one["k"]) for one in found] == [("one", 0), ("two", 1), ("three", 1)]
+    assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 3
+    assert contest.finished([]) == []
 
 
 def test_manifest_names_every_table_once_with_a_checksum():

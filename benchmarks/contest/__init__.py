@@ -30,7 +30,7 @@ from benchmarks.timing import repeats
 PLACE = Path("dpscreen-contest")
 HOME = MANIFEST.parent
 RUNS, RESULTS = HOME / "runs.jsonl", HOME / "results.csv"
-SMALL = {"intervals": 4, "support": 3}
+SMALL = {"intervals": 3, "support": 2}
 """Repetitions of the small divisions for each trial of the others."""
 
 BESIDE = ("private-lasso", "boosted-adassp", "adassp", "dp-gd")
@@ -39,45 +39,69 @@ BESIDE = ("private-lasso", "boosted-adassp", "adassp", "dp-gd")
 Record = dict[str, Any]
 
 
-def records(trials: int, *, locked: bool) -> Iterator[Record]:
-    """Yield every fit: open tables, simulated ones, small divisions, and then locked tables."""
+Block = tuple[str, str, Iterator[Record]]
+"""A division, a table of it, or nothing for a whole division, and its fits, not yet made."""
+
+
+def blocks(trials: int, *, locked: bool) -> Iterator[Block]:
+    """Yield all fits: open tables, simulated ones, locked tables, and the small divisions."""
     part = os.environ.get("DPSCREEN_TABLES", "")
     methods = tuple(os.environ.get("DPSCREEN_METHODS", "").split())
     looseness = float(os.environ.get("DPSCREEN_LOOSENESS", LOOSENESS))
-    epsilons = play.EPSILONS
     chosen = tuple(one for one in manifest() if part in one.name and one.locked <= locked)
-    opened = [one for one in chosen if not one.locked]
-    yield from _on(opened, trials, methods, looseness)
+    yield from _on([one for one in chosen if not one.locked], trials, methods, looseness)
     if not part:
         for name, division, draw in play.simulations():
-            yield from play.on_table(name, division, draw, trials, epsilons, methods)
+            found = play.on_table(name, division, draw, trials, methods=methods)
+            yield division, name, found
+    yield from _on([one for one in chosen if one.locked], trials, methods, looseness)
+    if not part:
         for division, module in (("intervals", intervals), ("support", support)):
             many = trials * SMALL[division]
-            yield from module.plays(epsilons, play.DELTA, many, f"{play.SEED}/{division}")
-    yield from _on([one for one in chosen if one.locked], trials, methods, looseness)
+            seed = f"{play.SEED}/{division}"
+            yield division, "", module.plays(play.EPSILONS, play.DELTA, many, seed)
 
 
 def _on(
     entries: list[Any], trials: int, methods: tuple[str, ...], looseness: float
-) -> Iterator[Record]:
+) -> Iterator[Block]:
     for entry, numbers in loaded(tuple(entries)):
         draw = play.bounded(entry, numbers, looseness)
         suited = tuple(one for one in methods if one in play.METHODS[entry.division])
         found = play.on_table(entry.name, entry.division, draw, trials, methods=suited)
-        yield from (one | {"locked": entry.locked} for one in found)
+        mark = {"locked": entry.locked}
+        yield entry.division, entry.name, (one | mark for one in found)
 
 
-def kept(found: Iterator[Record], path: Path) -> list[Record]:
-    """Write records as they come, and return them all."""
-    whole, last = [], ""
+def kept(made: Iterator[Block], path: Path, earlier: list[Record] | None = None) -> list[Record]:
+    """Write records as they come, and return them all; what an earlier run finished is not redone.
+
+    The last table that it wrote may be incomplete, and is.
+    """
+    whole = finished(earlier or [])
+    done = {(one["division"], one["table"]) for one in whole} | {
+        (one["division"], "") for one in whole if one["division"] in SMALL
+    }
     with path.open("w", encoding="utf-8") as file:
-        for one in found:
-            whole.append(one)
-            file.write(json.dumps(one, ensure_ascii=False) + "\n")
-            if one["table"] != last:
-                last = one["table"]
-                print(f"{time.strftime('%H:%M:%S')} {one['division']}: {last}", flush=True)
+        file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in whole)
+        for division, table, found in made:
+            if (division, table) in done:
+                continue
+            print(f"{time.strftime('%H:%M:%S')} {division}: {table or 'all'}", flush=True)
+            for one in found:
+                whole.append(one)
+                file.write(json.dumps(one, ensure_ascii=False) + "\n")
+            file.flush()
     return whole
+
+
+def finished(earlier: list[Record]) -> list[Record]:
+    """Return the records of all blocks but the last, which may be incomplete."""
+
+    def block(one: Record) -> tuple[str, str]:
+        return one["division"], "" if one["division"] in SMALL else one["table"]
+
+    return [one for one in earlier if block(one) != block(earlier[-1])]
 
 
 def sections(found: list[Record]) -> Iterator[tuple[str, Standings]]:
@@ -99,22 +123,26 @@ def main_synthetic() -> None:
     PLACE.mkdir(exist_ok=True)
     name = "regression, synthetic data"
 
-    def found() -> Iterator[Record]:
+    def made() -> Iterator[Block]:
         entries = [one for one in manifest() if not one.locked and one.division == "regression"]
         for entry, numbers in loaded(tuple(entries)):
             if numbers.X.shape[1] < synthetic.MOST_COLUMNS:
                 draw = play.bounded(entry, numbers)
                 methods = (*BESIDE, *play.SLOW)
-                yield from play.on_table(entry.name, name, draw, repeats(1), methods=methods)
+                yield (
+                    name,
+                    entry.name,
+                    play.on_table(entry.name, name, draw, repeats(1), methods=methods),
+                )
 
-    for title, standings in sections(kept(found(), PLACE / "synthetic.jsonl")):
+    for title, standings in sections(kept(made(), PLACE / "synthetic.jsonl")):
         write(title, standings.text())
 
 
 def main_open() -> None:
     """Run the open tables and print; nothing is logged."""
     PLACE.mkdir(exist_ok=True)
-    for name, standings in sections(kept(records(repeats(2), locked=False), PLACE / "open.jsonl")):
+    for name, standings in sections(kept(blocks(repeats(2), locked=False), PLACE / "open.jsonl")):
         write(name, standings.text())
 
 
@@ -127,21 +155,36 @@ def main() -> None:
     commit, began = _git("rev-parse", "HEAD"), time.time()
     PLACE.mkdir(exist_ok=True)
     path = PLACE / "contest.jsonl"
-    found = kept(records(repeats(3), locked=True), path)
+    stamp = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)), "commit": commit}
+    _log(stamp | {"began": True})  # a run that is stopped is in the log too
+    found = kept(blocks(repeats(3), locked=True), path, stopped(path))
     ranks = {name: _ranks(one) for name, one in sections(found)}
-    line = {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
-        "commit": commit,
+    line = stamp | {
         "hours": round((time.time() - began) / 3600, 2),
         "locked": sorted({one["table"] for one in found if one.get("locked")}),
         "fits": len(found),
         "mean_ranks": ranks,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
-    with RUNS.open("a", encoding="utf-8") as log:
-        log.write(json.dumps(line, ensure_ascii=False) + "\n")
+    _log(line)
     write_results(found, RESULTS)
     main_page()
+
+
+def stopped(path: Path) -> list[Record]:
+    """Return the records of a run that was stopped: those whose checksum is not in the log."""
+    if not path.exists():
+        return []
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if RUNS.exists() and sha256 in RUNS.read_text(encoding="utf-8"):
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # the last may be half a line
+    return [json.loads(one) for one in lines]
+
+
+def _log(line: Record) -> None:
+    with RUNS.open("a", encoding="utf-8") as log:
+        log.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def main_page() -> None:
