@@ -6,18 +6,15 @@ import numpy as np
 import pandas as pd
 import patsy
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load, scan
-from dpscreen.cli.compare import command as compare
-from dpscreen.cli.fit import command as fit
-from dpscreen.cli.plan import command as plan
 from dpscreen.models.page import render_model_page
 from dpscreen.tables.arithmetic import Constant, Feature, Function, Operation, Power
 from dpscreen.tables.reading import read_features, read_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
+from tools.command import invoke
 
 BOUNDS = {"y": (1, 1000), "age": (18, 90), "bmi": (10, 60), "weekly hours": (0, 80)}
 SCHEMA = {
@@ -264,16 +261,16 @@ def test_centred_terms_need_an_intercept(frame, terms):
     PrivateOLS.from_formula("y ~ I(age**2) + ward*smoker", SCHEMA, **setting)
 
 
-@pytest.mark.parametrize(("command", "more"), [(plan, []), (compare, ["--repetitions", "2"])])
+@pytest.mark.parametrize(("command", "more"), [("plan", []), ("compare", ["--repetitions", "2"])])
 def test_plans_and_comparisons_count_the_terms(command, more, tmp_path, monkeypatch):
     monkeypatch.setattr("dpscreen.planning.power.affordable_repetitions", lambda *_, **__: 4)
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     given = ["--rows", "2000", "--json", "--formula", "y ~ age*bmi"]
     budget = ["--epsilon", "3", "--delta", "1e-5", *more]
-    done = CliRunner().invoke(command, [*given, *budget, "--schema", f"{tmp_path}/schema.json"])
+    done = invoke(command, *given, *budget, "--schema", tmp_path / "schema.json")
     assert done.exit_code == 0, done.output
     assert '"n_features": 3' in done.stdout
-    refused = CliRunner().invoke(command, [*given, *budget, "--features", "3"])
+    refused = invoke(command, *given, *budget, "--features", "3")
     assert "--formula needs --schema" in refused.output
 
 
@@ -286,11 +283,11 @@ def test_formulas_in_a_schema_file_and_on_the_command_line(frame, tmp_path):
     where = [str(tmp_path / "rows.csv"), "--schema", str(tmp_path / "schema.toml")]
     budget = ["--epsilon", "3", "--delta", "1e-6", "--model", "ols"]
     terms = ["--formula", "y ~ age + I(age**2)", "-o", f"{tmp_path}/m.json"]
-    done = CliRunner().invoke(fit, [*where, *budget, *terms])
+    done = invoke("fit", *where, *budget, *terms)
     assert done.exit_code == 0, done.output
     model = load(tmp_path / "m.json")
     assert model.feature_names_out_.tolist() == ["age", "I((age - 54) ** 2)"]
     there = read_features(tmp_path / "rows.csv", TableSchema.from_dict(model.schema))
     np.testing.assert_allclose(there @ model.coef_ + model.intercept_, model.predict(frame))
-    refused = CliRunner().invoke(fit, [*where, *budget, "--formula", "y ~ scale(age)", "--dry-run"])
-    assert "numbers that you choose" in str(refused.exception)
+    refused = invoke("fit", *where, *budget, "--formula", "y ~ scale(age)", "--dry-run")
+    assert "numbers that you choose" in refused.stderr

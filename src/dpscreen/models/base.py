@@ -35,7 +35,7 @@ from dpscreen.models.delivery import (
     completed,
     fallback_words,
 )
-from dpscreen.models.intake import aligned, private_rows, unit_of_rows
+from dpscreen.models.intake import aligned, check_frame, private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.refits import count_fit, values_of
 from dpscreen.models.refusal import TableRefused
@@ -66,15 +66,12 @@ from dpscreen.solvers.quality import Ranges, release_quality
 from dpscreen.solvers.results import Inference
 from dpscreen.solvers.split import SecondTable, SplitHalf
 from dpscreen.solvers.table import release_table
-from dpscreen.tables.arrow import is_in_memory
-from dpscreen.tables.check import check_rows
 from dpscreen.tables.schema import TableSchema, as_schema
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
 
 Settings = TypeVar("Settings")
-CHECKED = "`schema.check(rows)` counts the cells, for the curator; fit(…, check=False) fits anyway."
 
 
 class BoundsWarning(UserWarning):
@@ -236,8 +233,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         with refit(self):
             if (schema := self._declared_schema()) is not None:
                 self.schema_ = schema
-                if check and is_in_memory(X):
-                    check_rows(X, schema).stop(CHECKED)
+                if check:
+                    check_frame(X, schema)
             unit = unit_of_rows(X, self.rows_per_unit, schema)
             promise = self._promise(unit, ledger)
             settings = self._settings(promise.unit)

@@ -51,6 +51,8 @@ NO_ROW_COUNTS = (
 )
 
 
+CHECKED = "`schema.check(rows)` counts the cells, for the curator; fit(…, check=False) fits anyway."
+
 TWO_LABELS = (
     f" A target of two labels is one for {BINOMIAL.words.sparse}, in whose classes= they stand."
 )
@@ -89,6 +91,12 @@ def aligned(y: Any, X: Any) -> Any:
             "y.to_numpy() if places are right."
         )
     return y
+
+
+def check_frame(X: Any, schema: TableSchema) -> None:
+    """Raise `FormatFault` if a frame in memory does not fit its schema; others are read once."""
+    if is_in_memory(X) and not _is_dask(X):
+        schema.check(X).stop(CHECKED)
 
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
