@@ -6,7 +6,7 @@ from this, so none of them can hold anything else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -673,24 +673,33 @@ CLIPPED = "clipping bias of half a standard error or more, included"
 EXPLAINED = " (explain() says why)"
 
 
-def marks_of(release: Release) -> tuple[dict[int, str], str]:
-    """Return footnote letters by feature, and the line that explains them."""
-    found: dict[tuple[str, str], list[int]] = {}
+def marks_of(release: Release, where: str = EXPLAINED) -> tuple[dict[int, str], str]:
+    """Return footnote letters by feature, and the line that explains them, in full if it is short.
+
+    In brief, cautions that differ in their reasons alone share a letter, and `where` says where the
+    reasons are.
+    """
     shown = release.selected
     if release.table is not None:
         shown = list(range(release.n_features if release.intervals else 0))
-    for j in shown:
-        for caution in _cautions(release, j):
-            found.setdefault(caution, []).append(j)
-    marks: dict[int, str] = {}
-    for place, features in enumerate(found.values()):
-        for j in features:
-            marks[j] = marks.get(j, "") + letters(place)
-    pairs = [(letters(place), *both) for place, both in enumerate(found)]
-    brief = "; ".join(f"{letter}: {one}" for letter, one, _ in pairs)
-    full = "; ".join(f"{letter}: {one}" for letter, _, one in pairs)
-    short = brief if brief == full else brief + EXPLAINED
-    return marks, full if len(full) < len(short) or len(full) < WIDTH else short
+    cautions = {j: list(_cautions(release, j)) for j in shown}
+    full = _lettered({j: [one for _, one in found] for j, found in cautions.items()})
+    brief = _lettered({j: [one for one, _ in found] for j, found in cautions.items()})
+    if len(full[1]) < max(WIDTH, len(brief[1]) + len(where)):
+        return full
+    return brief if brief == full else (brief[0], brief[1] + where)
+
+
+def _lettered(cautions: Mapping[int, Sequence[str]]) -> tuple[dict[int, str], str]:
+    """Return the letters of each feature, and what they stand for."""
+    texts = list(dict.fromkeys(one for found in cautions.values() for one in found))
+    letter = {text: letters(place) for place, text in enumerate(texts)}
+    marks = {
+        j: "".join(letter[one] for one in sorted(dict.fromkeys(found), key=texts.index))
+        for j, found in cautions.items()
+        if found
+    }
+    return marks, "; ".join(f"{letter[text]}: {text}" for text in texts)
 
 
 def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,9 @@ MOST_LISTED = 200
 
 MOST_BYTES = 500_000
 
+REASONS = " (reasons under How to read it)"
+"""Where a page has what its footnotes leave out."""
+
 
 def render_model_page(
     model: Any,
@@ -86,7 +89,7 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "result": in_powers(without_towers(result_of(release))),
         "about": about_facts(release)[1 if release.target else 0 :],
         "headline_facts": headline_facts(release, summary),
-        "footnotes": in_powers(marks_of(release)[1]),
+        "footnotes": in_powers(marks_of(release, REASONS)[1]),
         "promise": in_powers(promise_of(statement, brief=True)),
         "protection": in_powers(" ".join(protection_of(statement))),
         "limits": limits_of(statement),
@@ -173,6 +176,7 @@ def _constant(release: Release, summary: Summary) -> dict[str, str]:
     low, high = table.conf_int(constant=True).iloc[-1]
     span = {} if summary.scale.ratio else {"95 % interval": _span((low, 0.0, high))}
     error, chance = _some(table.bse.iloc[-1]), _chance(table.pvalues.iloc[-1])
+    found["Coefficient"] = figure(float(table.params.iloc[-1]))  # which the interval is of
     return found | span | {"Standard error": error, "p": chance}
 
 
