@@ -26,6 +26,8 @@ from dpscreen import (
     PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
+    PrivatePoisson,
+    PrivatePoissonLasso,
     RNMScreen,
 )
 from dpscreen.models import peers
@@ -155,6 +157,28 @@ OUTCOMES = {
 }
 
 
+COUNTS = {"target_bounds": (0, 6)}
+RATES = {
+    "defaults": COUNTS,
+    "many rows": COUNTS | MANY_ROWS,
+    "loose bounds, large budget": {
+        **{"feature_bounds": LOOSE["feature_bounds"], "target_bounds": (0, 2e4)},
+        "epsilon": 300.0,
+    },
+    "an offset": COUNTS | {"offset": 1, "epsilon": 40.0},
+    "no intercept, without quality": COUNTS
+    | {"fit_intercept": False, "quality": False, "epsilon": 40.0},
+    "small budget": COUNTS | {"epsilon": 0.05},
+}
+SPARSE_RATES = {
+    "defaults": COUNTS,
+    "all features at once": COUNTS | {"n_rows": 500},
+    "large budget": COUNTS | {"epsilon": 300.0},
+    "an offset, max_features": COUNTS | {"offset": 1, "max_features": 1, "epsilon": 40.0},
+    "split, large budget": COUNTS | {"inference": "split", "epsilon": 300.0},
+}
+
+
 class OfSigns(PrivateLogisticLasso):
     """`PrivateLogisticLasso` of the targets' signs, so that rows of any style have outcomes."""
 
@@ -178,9 +202,16 @@ class OddsOfSigns(PrivateLogit):
         return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
 
 
+class EveryRates(PrivatePoisson):
+    """`PrivatePoisson` that refuses no table."""
+
+    _refuse = EveryTable._refuse
+
+
 OfSigns.__name__ = PrivateLogisticLasso.__name__  # which model files know
 OddsOfSigns.__name__ = PrivateLogit.__name__
 EveryTable.__name__ = PrivateOLS.__name__
+EveryRates.__name__ = PrivatePoisson.__name__
 
 
 @dataclass(frozen=True)
@@ -232,6 +263,8 @@ ESTIMATORS: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, dict[str, 
     (EveryTable, {}, OLS),
     (OfSigns, {}, OUTCOMES),
     (OddsOfSigns, {}, OLS),
+    (EveryRates, {}, RATES),
+    (PrivatePoissonLasso, {}, SPARSE_RATES),
     (DPFrankWolfe, WALK, WALKS | CLIPS),
     (RNMScreen, WALK, WALKS | SCREENS | WHEN),
     (ADPScreen, WALK | {"screen_at": "all"}, WALKS | SCREENS | WHEN),

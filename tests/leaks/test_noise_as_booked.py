@@ -30,6 +30,8 @@ NAMES = (
     "PrivateOLS: loose bounds, large budget",
     "PrivateLogit: loose bounds, large budget",
     "PrivateLogisticLasso: large budget",
+    "PrivatePoisson: loose bounds, large budget",
+    "PrivatePoissonLasso: large budget",
     "PrivateLogisticLasso: split",
     "DPFrankWolfe: defaults",
     "RNMScreen: defaults",

@@ -56,6 +56,8 @@ REACHED = {
     "PrivateOLS: loose bounds, large budget": 0.9,
     "PrivateOLS: no intercept, without quality": 0.9,
     "PrivateLogit: loose bounds, large budget": 0.1,  # residuals at the end, squared
+    "PrivatePoisson: loose bounds, large budget": 0.5,
+    "PrivatePoissonLasso: large budget": 0.2,
     "PrivateLogisticLasso: defaults": 0.55,
     "PrivateLogisticLasso: large budget": 0.25,  # a row adds to the loss of every range
     "PrivateLogisticLasso: split": 0.02,  # residuals at the end, squared

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
-from dpscreen.rows.loss import LOGISTIC, PROBABILITIES, SQUARED, Loss
+from dpscreen.rows.loss import EXPONENTIAL, LOGISTIC, PROBABILITIES, SQUARED, Loss
 from dpscreen.rows.parts import PartedDesign, RowPart
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sparse import SparseRows
@@ -32,7 +32,9 @@ def ramp_residuals(rows, fit, target, scale, levels_per_unit, most, out):
 
 
 RAMP = Loss("ramp", ramp_residuals, bound=1.0)
-LOSSES = pytest.mark.parametrize("loss", [SQUARED, RAMP, LOGISTIC], ids=lambda loss: loss.name)
+LOSSES = pytest.mark.parametrize(
+    "loss", [SQUARED, RAMP, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name
+)
 
 
 class Halves(PartedDesign):

@@ -24,6 +24,7 @@ from dpscreen.models import (
     PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
+    PrivatePoisson,
     RNMScreen,
     peers,
 )
@@ -237,6 +238,7 @@ FITS: dict[str, AuditedFit] = {
     "split": _ample(PrivateLasso, inference="split", n_rows=4_000, epsilon=20.0),
     "ols": _ample(PrivateOLS, epsilon=70.0),
     "logit": replace(_ample(PrivateLogit, epsilon=70.0), steer=_even_classes),
+    "poisson": _ample(PrivatePoisson, epsilon=70.0, target_bounds=(0, 4)),
     "logistic": _ample(PrivateLogisticLasso),
     # The number of rows is known to 1 %: no middle is taken off.
     "logistic-counted": _ample(PrivateLogisticLasso, n_rows=10**6),
@@ -286,6 +288,13 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "the number of norm-clipped rows",
     ),
     "logit": ("curvature of the loss",),
+    "poisson": (
+        "target: mean",
+        "norms of whitened rows times roots of means",
+        "deviance of the model",
+        "deviance of a constant",
+        "counts and outcomes by predicted mean",
+    ),
     "logistic-dense": ("Gram matrix", "score"),
     "logistic-split": ("curvature of the loss",),
     "logistic": ("number of rows of the second class", "probabilities by outcome"),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-MODELS = {name: f"private-{name}" for name in ("lasso", "ols", "logistic", "logit")} | {
+OURS = ("lasso", "ols", "logistic", "logit", "poisson", "poisson-lasso")
+MODELS = {name: f"private-{name}" for name in OURS} | {
     name: name for name in ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 }
 """What people call the models, and the methods that fit them."""
@@ -54,10 +55,10 @@ PAPER_OPTIONS = (
     ),
 )
 SETTINGS = (
-    *("calibration", "radius", "n_iter", "clip"),
+    *("calibration", "radius", "n_iter", "clip", "offset"),
     *("screening_share", "screening_delta_share", "screen_at"),
 )
-"""What the options above set, by the names that estimators have for it."""
+"""What these options set, by the names that estimators have for it."""
 
 
 def paper_options(command: Any) -> Any:
@@ -148,7 +149,7 @@ def _check_files(options: Any) -> None:
 
 def _method(options: Any, schema: TableSchema) -> str:
     """Return the method: as given, or the one that suits the target."""
-    from dpscreen.solvers.family import family_of
+    from dpscreen.solvers.family import family_of, proposal_of
 
     model = None if options.model is None else MODELS[options.model]
     if model is not None and options.method not in (None, model):
@@ -156,8 +157,9 @@ def _method(options: Any, schema: TableSchema) -> str:
     if found := options.method or model:
         return found
     family = family_of(schema.classes)
-    if family.default_words:
-        console.say(family.default_words.format(target=schema.target))
+    words = family.default_words or proposal_of(schema.classes, schema.target_bounds[0])
+    if words:
+        console.say(words.format(target=schema.target))
     return family.selection
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAMES = {
     "gaussian": ("private-lasso", "dp-fw", "rnm-screen", "lasso"),
     "binomial": ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic"),
+    "poisson": ("private-poisson-lasso", "poisson"),
 }
 """The methods for each family of outcomes; the last is not private."""
 MOST_EPSILONS = 15
@@ -35,8 +36,14 @@ LESSON = (
 @console.schema_option("If its target has two levels, models of a binary outcome are compared.")
 @click.option(
     "--rate",
-    type=console.SHARE,
-    help="Assumed share of rows with a yes: compares models of a binary outcome.",
+    type=console.POSITIVE,
+    help="Assumed share of rows with a yes: compares models of a binary outcome; with --model "
+    "poisson, assumed mean of counts.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(["poisson"]),
+    help="Compare models of counts and other outcomes that are not negative.",
 )
 @console.EPSILONS(default=(0.5, 1.0, 2.0, 5.0), help="A budget to try; may be repeated.")
 @console.DELTA(help="Delta of every budget.")
@@ -47,7 +54,7 @@ LESSON = (
     metavar="METHOD",
     multiple=True,
     help=f"A method to try; may be repeated: {listed(NAMES['gaussian'])}; of a binary outcome, "
-    f"{listed(NAMES['binomial'])}.  [default: all]",
+    f"{listed(NAMES['binomial'])}; of counts, {listed(NAMES['poisson'])}.  [default: all]",
 )
 @click.option(
     "--effect",
@@ -69,6 +76,7 @@ def command(
     schema_file: Path | None,
     formula: str | None,
     rate: float | None,
+    model: str | None,
     repetitions: int | None,
     seed: str,
     plot: Path | None,
@@ -88,9 +96,12 @@ def command(
       dpscreen compare --rows 5000 --features 40 --method private-lasso --json
       dpscreen compare --rows 5000 --features 40 --plot compare.png
       dpscreen compare --rows 5000 --features 20 --rate 0.2
+      dpscreen compare --rows 5000 --features 20 --model poisson --rate 3
     """
     shape = console.table_shape(features, schema_file, formula)
-    family = shape.family.with_rate(rate)
+    from dpscreen.solvers.family import FAMILIES
+
+    family = FAMILIES[model] if model else shape.family.with_rate(rate)
     contest = _contest(shape, family, rate, **given)
     from dpscreen.planning.compare import compete, draw
 

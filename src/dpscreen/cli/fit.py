@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     help="lasso finds the few features that matter; free-screen does so by a path that is screened "
     "halfway; ols is a regression table of all of them; "
     "logistic is for binary outcomes, and the default where the target is binary; logit is a "
-    "table of all odds ratios; rnm-screen, adp-screen and dp-fw are those of the paper.",
+    "table of all odds ratios; poisson is a table of rate ratios of counts and other outcomes that "
+    "are not negative, poisson-lasso its sparse sibling; rnm-screen, adp-screen and dp-fw are "
+    "those of the paper.",
 )
 @click.option(
     "--method",
@@ -59,12 +61,19 @@ if TYPE_CHECKING:
     "--inference",
     type=click.Choice(["split"]),
     help="Half of the rows select, the other half gives intervals (private-lasso, "
-    "private-logistic).",
+    "private-logistic, private-poisson-lasso).",
 )
 @click.option(
     "--max-features",
     type=console.COUNT,
-    help="Maximum number of features in the model (private-lasso, private-logistic).",
+    help="Maximum number of features in the model (private-lasso, private-logistic, "
+    "private-poisson-lasso).",
+)
+@click.option(
+    "--offset",
+    metavar="FEATURE",
+    help="The feature whose coefficient is 1, the logarithm of an exposure (private-poisson, "
+    "private-poisson-lasso).",
 )
 @click.option(
     "--rows-public",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
+from dpscreen.cli._fit_options import OURS
 
 if TYPE_CHECKING:
     from dpscreen.solvers.family import Family
@@ -43,14 +44,16 @@ Numbers = tuple[Any, int, Any, float]
 )
 @click.option(
     "--model",
-    type=click.Choice(["lasso", "ols", "logistic", "logit"]),
+    type=click.Choice(OURS),
     help="lasso (the default): power to detect features. ols: width of a regression table's "
-    "intervals. logistic: power for a binary outcome. logit: width of intervals of odds ratios.",
+    "intervals. logistic: power for a binary outcome. logit: width of intervals of odds ratios. "
+    "poisson-lasso and poisson: the same of counts.",
 )
 @click.option(
     "--rate",
-    type=console.SHARE,
-    help="Assumed share of the second class of a binary outcome.  [default: 0.5]",
+    type=console.POSITIVE,
+    help="Assumed share of the second class of a binary outcome.  [default: 0.5]  Of counts: "
+    "assumed mean.  [default: 1]",
 )
 @console.SEED
 @console.plot_option("Draw power and R², or AUC, into this file")
@@ -85,6 +88,7 @@ def command(
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
       dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
+      dpscreen plan --rows 9000 --features 8 --epsilon 1 --model poisson --rate 3
     """
     from dpscreen.solvers.family import family_of_method
 
@@ -92,7 +96,9 @@ def command(
     method = shape.family.selection if model is None else f"private-{model}"
     family = family_of_method(method)
     if rate is not None and family.supposed_rate is None:
-        raise click.BadParameter("needs --model logistic or logit.", param_hint="--rate")
+        raise click.BadParameter("needs --model logistic, logit or poisson.", param_hint="--rate")
+    if rate is not None and not family.supposes(rate):
+        raise click.BadParameter("a share lies between 0 and 1.", param_hint="--rate")
     searched = method == family.selection and family.simulation.searched
     if not searched and (rows is None or epsilon is None):
         raise click.UsageError(

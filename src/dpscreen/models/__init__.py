@@ -11,6 +11,8 @@ from dpscreen.models.private_lasso import FreeScreen, PrivateLasso
 from dpscreen.models.private_logistic_lasso import PrivateLogisticLasso
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
+from dpscreen.models.private_poisson import PrivatePoisson
+from dpscreen.models.private_poisson_lasso import PrivatePoissonLasso
 from dpscreen.models.refusal import TableRefused
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "PrivateLogisticLasso",
     "PrivateLogit",
     "PrivateOLS",
+    "PrivatePoisson",
+    "PrivatePoissonLasso",
     "RNMScreen",
     "TableRefused",
     "load",

@@ -500,7 +500,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         """Return the model without features that is released once the marginals are known."""
         weights = np.zeros(units.n_candidates)
         weights[task.n_features :] = task.start
-        return Solution(weights, 0, None, task.deviation)
+        return Solution(weights, 0, None, task.residual_scale)
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         check_finite(units.feature_bounds, units.target_bounds, solution.deviation)
@@ -509,7 +509,10 @@ class ScalingModel(PrivateEstimator[Choices]):
 
     def _target_state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         """Return what is held of a target that is a number."""
-        return {"target_bounds_": units.target_bounds, "scale_": solution.deviation}
+        return {
+            "target_bounds_": units.target_bounds,
+            "scale_": solution.deviation * units.target_unit,
+        }
 
     def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
         """Release the marginals of target and features, and put the rows on the lattice."""
@@ -638,7 +641,7 @@ class SparseModel(ScalingModel):
     ) -> None:
         weights = solution.weights
         predictors = task.spread * float(np.linalg.norm(weights[: task.n_features]))
-        scales = (solution.deviation, task.deviation, predictors)
+        scales = (solution.deviation, task.residual_scale, predictors)
         self._measure(task, units, weights, scales, in_sample=in_sample)
 
     def _table(self, task: Task) -> SecondTable:
@@ -703,7 +706,7 @@ class SparseModel(ScalingModel):
         ranged, predicting, predictor = self._range(half, task, units, solution)
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
         placed = (units, task.deviation, task.marginals)
-        selected = split.Selected(solution.weights, *placed, n_used)
+        selected = split.Selected(solution.weights, *placed, n_used, task.residual)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         self.inference_ = split.infer(

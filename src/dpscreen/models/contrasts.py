@@ -101,11 +101,13 @@ class Combinations:
     @classmethod
     def of(cls, table: Any, weights: Array) -> Combinations:
         """Return combinations of a table's coefficients, a column of weights for each of them."""
-        known = np.where(table.given, weights, 0.0)
+        there = table.given | table.fixed
+        known = np.where(there, weights, 0.0)
         variances = ((known @ table.covariance) * known).sum(axis=1)
-        lacking = (weights != 0) & ~table.given
+        lacking = (weights != 0) & ~there
         hidden = lacking.any(axis=1)
-        freedom = np.where(weights != 0, table.freedom, np.inf).min(axis=1, initial=np.inf)
+        counts = (weights != 0) & ~table.fixed
+        freedom = np.where(counts, table.freedom, np.inf).min(axis=1, initial=np.inf)
         reasons = tuple(
             f"no interval for {some([plain(table.names[j]) for j in np.flatnonzero(row)])}"
             if row.any()

@@ -23,7 +23,12 @@ from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.outcomes import OutcomeModel
 from dpscreen.models.pipelines import pipeline_of
 from dpscreen.models.raw import NoFormula, described_features
-from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
+from dpscreen.models.regression_table import (
+    OddsTableModel,
+    RateTableModel,
+    RegressionSummary,
+    TableModel,
+)
 from dpscreen.models.release import (
     Release,
     Summary,
@@ -34,7 +39,7 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 if TYPE_CHECKING:
@@ -145,6 +150,8 @@ class PrivateLinearModel(LinearModel):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R² of predictions for given rows. Of private rows it is no release: no noise.
 
+        With a log link it is the part of the Poisson deviance that is explained.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
@@ -160,10 +167,13 @@ class PrivateLinearModel(LinearModel):
         float
             R², in the units of the table.
         """
-        from sklearn.metrics import r2_score  # slow to import
+        from sklearn import metrics  # slow to import
 
         target, kept, weight = scored_rows(self, X, y, sample_weight)
-        return float(r2_score(target, self.predict(X)[kept], sample_weight=weight))
+        metric = getattr(metrics, self.family.metric)
+        return float(
+            metric(target, self.predict(X)[kept], sample_weight=weight, **self.family.power)
+        )
 
     def _in_table_units(self, predicted: Array) -> Array:
         """Return predictions in the units of the table, where a schema declares a transform."""
@@ -516,9 +526,14 @@ class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
     """A table of log-odds from a file that `save` wrote; it has all results of `PrivateLogit`."""
 
 
+class LoadedRateTable(RateTableModel, LoadedModel):
+    """A table of log-means from a file that `save` wrote, with all results of `PrivatePoisson`."""
+
+
 LOADED = {
     GAUSSIAN.name: (LoadedModel, LoadedTable),
     BINOMIAL.name: (LoadedClassifier, LoadedOddsTable),
+    POISSON.name: (LoadedModel, LoadedRateTable),
 }
 """What a file becomes, by family: a model, or one with a regression table."""
 

@@ -26,6 +26,8 @@ from dpscreen.solvers.marginals import TargetMarginal, WideTask, is_yes_no, stan
 from dpscreen.solvers.split import why_unidentified
 from dpscreen.solvers.table import QUADRATIC, TableRelease, TableRule, release_table
 
+OFFSET = "it is the offset: its coefficient is 1, and not estimated."
+
 
 class TableEstimator(TableModel, ScalingModel):
     """The goal of a regression table: all features, refused where noise rules the table out."""
@@ -152,7 +154,8 @@ class TableEstimator(TableModel, ScalingModel):
 
     def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
-        units = wide.units
+        units, offset = wide.units, wide.task.choices.offset
+        found = found if offset is None else found.beside(offset)
         check_finite(
             found.covariance, found.freedom, found.bias, found.plain, found.shift, wide.scales
         )
@@ -171,7 +174,8 @@ class TableEstimator(TableModel, ScalingModel):
             target_scale=found.target_deviation,
             shortened=found.long_rows,
             undetected=found.undetected,
-            reasons={one.feature: why_unidentified(one, names) for one in found.unidentified},
+            reasons={one.feature: why_unidentified(one, names) for one in found.unidentified}
+            | ({} if offset is None else {offset: OFFSET}),
             binary_bounds=_binary_bounds(found, names, wide),
             plain_errors=found.plain,
         )

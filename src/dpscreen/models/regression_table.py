@@ -319,6 +319,11 @@ class RegressionTable(TableReadings):
         found[list(self.reasons)] = False
         return np.asarray(found)
 
+    @property
+    def fixed(self) -> Mask:
+        """Return the coefficients that are not estimated: that of an offset."""
+        return np.asarray((np.diag(self.covariance) == 0) & (self.coefficients != 0))
+
     def is_clip_biased(self, j: int) -> bool:
         """Whether clipping may have moved a coefficient by a part of its standard error."""
         bias = float(self.clip_bias[j])
@@ -542,6 +547,31 @@ class OddsTableModel(TableModel):
         ends = self.conf_int(level)
         params = self.params.iloc[: len(ends)].rename("odds_ratio")
         return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+
+
+class RateTableModel(TableModel):
+    """The same of the logarithms of means."""
+
+    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the mean is multiplied with a step of 1 of each feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage: how often such an interval covers its rate ratio; one at a time.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns rate_ratio, low and high, and
+            per_cent, by how many per cent the mean is larger.
+        """
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename("rate_ratio")
+        found = pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
 
 
 # --- in a model file ------------------------------------------------------------------------------

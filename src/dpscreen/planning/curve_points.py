@@ -27,7 +27,7 @@ def budget_point(case: BudgetCase, epsilon: float) -> BudgetPoint | None:
 def setting_at(case: BudgetCase, epsilon: float) -> Setting | None:
     """Return what to simulate at an ε for one unit, in terms of one row; None: ε is too small."""
     family = family_of_method(case.method)
-    rate = None if family.supposed_rate is None else case.rate
+    rate = case.rate if family.n_classes else family.supposed_rate
     try:
         numbers = case.n_rows, case.n_features, epsilon, case.delta
         unit = case.rows_per_unit

@@ -24,6 +24,8 @@ from dpscreen.models import (
     PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
+    PrivatePoisson,
+    PrivatePoissonLasso,
     RNMScreen,
     outcome_peers,
     peers,
@@ -31,7 +33,7 @@ from dpscreen.models import (
 )
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
 from dpscreen.solvers.table import TableRule
 
 
@@ -84,6 +86,8 @@ OTHER_QUESTIONS: dict[str, type[Any]] = {
     "private-ols": PrivateOLS,
     "private-logistic": PrivateLogisticLasso,
     "private-logit": PrivateLogit,
+    "private-poisson": PrivatePoisson,
+    "private-poisson-lasso": PrivatePoissonLasso,
 }
 """Models that answer something else than which features matter, so are not compared with those."""
 
@@ -128,6 +132,12 @@ def _logistic(_noise: float = 0.0) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=0.1, max_iter=500)
+
+
+def _poisson(_noise: float = 0.0) -> Any:
+    from sklearn.linear_model import PoissonRegressor
+
+    return PoissonRegressor(alpha=1e-3, max_iter=500)
 
 
 @dataclass(frozen=True)
@@ -177,6 +187,15 @@ FAMILY_METHODS = {
             reference=_logistic,
             division="outcomes",
         ),
+        FamilyMethods(
+            family=POISSON,
+            contested=("private-poisson-lasso", "private-poisson"),
+            not_private="poisson",
+            table_rule=lambda _rate: PrivatePoisson.table_rule,
+            without_privacy=_poisson,
+            reference=_poisson,
+            division="counts",
+        ),
     )
 }
 
@@ -198,11 +217,9 @@ def _check(method: str, order: FitRequest) -> None:
         if order.parameters[name] is not None and name not in known:
             owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
             raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
-    if not getattr(METHODS[method], "family", GAUSSIAN).fits(order.classes):
-        raise ValueError(
-            "the target is a number, and a logistic model requires a binary outcome: declare the "
-            "column as boolean, or with two levels."
-        )
+    family = getattr(METHODS[method], "family", GAUSSIAN)
+    if not family.fits(order.classes, order.target_bounds[0]):
+        raise ValueError(family.unfit_words)
     if "rows_per_unit" not in known and order.rows_per_unit != 1:
         raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
 

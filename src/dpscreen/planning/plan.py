@@ -460,7 +460,7 @@ def _checked_rate(family: Family, rate: float | None) -> float | None:
     if rate is None:
         return usual
     with np.errstate(all="ignore"):
-        if usual is None or not np.isfinite(family.link(np.array(float(rate)))):
+        if usual is None or not family.supposes(float(rate)):
             raise ValueError(f"rate {rate!r} is no mean of {family.name} outcomes to plan for.")
     return float(rate)
 

@@ -489,7 +489,7 @@ class SimulatedTable:
         request = FitRequest(
             Budget(self.scale.epsilon(setting), setting.delta),
             np.tile((-feature, feature), (self.scale.n_features, 1)),
-            (-target, target),
+            setting.kind.simulation.bounds(target, setting.rate),
             n_rows=self.scale.n_rows,
             max_features=setting.max_features,
             random_state=RoughNoise(name),

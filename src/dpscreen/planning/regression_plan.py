@@ -104,7 +104,7 @@ class TableSetting(Setting):
         request = FitRequest(
             Budget(self._thinned_epsilon(rows), self.delta),
             bounds,
-            (-TARGET_BOUND, TARGET_BOUND),
+            self.kind.simulation.bounds(TARGET_BOUND, self.rate),
             n_rows=rows,
             random_state=RoughNoise(f"table/{place}"),
             classes=(0, 1),

@@ -148,6 +148,13 @@ class ExactPoint(ABC):
         """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk like rows."""
 
     @abstractmethod
+    def curved_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
+        """Return `row_total` with roots of the mean outcome in place of the residuals.
+
+        (docs/theory/tables.md, Lemma 91)
+        """
+
+    @abstractmethod
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in 1/2^28, where a residual is ± p or ± (1 − p).
 
@@ -423,6 +430,14 @@ class LatticePoint(ExactPoint):
         rows, factors = self.design.made_short(mixed)
         residuals = mixed.residuals(self.residual_levels(clip), factors)
         return count(rows, self.design.short_squares(mixed), residuals, *args)
+
+    def curved_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
+        """Return count(rows, ‖x‖², roots of means, *args)."""
+        design, (scale, per_unit, most) = self.design, self._rounding(clip)
+        nothing, roots = np.zeros(design.n_rows), np.empty(design.n_rows, dtype=np.int16)
+        design.loss.levels(self._fit, nothing, (scale / 2, per_unit, most), roots)
+        rows, factors = design.made_short(mixed)
+        return count(rows, design.short_squares(mixed), mixed.residuals(roots, factors), *args)
 
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""

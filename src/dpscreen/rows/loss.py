@@ -32,14 +32,15 @@ class Loss:
     form can be kept on disk and workers can find it.
 
     `bound` is the largest |residual| whatever the fitted value; without one it takes a clip.
-    `curvature` is the largest second derivative in the fitted value; below 1 it is not the same
-    everywhere, and `ExactPoint.curved_gram` knows where it is what.
+    `curvature` is the largest second derivative in the fitted value, which is the same everywhere
+    where the loss is `quadratic`; `ExactPoint.curved_gram` and `curved_total` know what it is.
     """
 
     name: str
     loop: Callable[[Indices | None, Integers, Array, float, float, float, Narrow], None]
     bound: float = math.inf
     curvature: float = 1.0
+    quadratic: bool = False
 
     def levels(
         self,
@@ -75,7 +76,7 @@ def squared_residuals(  # pragma: no cover - compiled by numba, so coverage coun
         out[a] = np.int16(min(max(-most, level), most))  # in this order a NaN is clipped too
 
 
-SQUARED = Loss("squared", squared_residuals)
+SQUARED = Loss("squared", squared_residuals, quadratic=True)
 """Least squares."""
 
 
@@ -136,3 +137,56 @@ def logistic_residuals(  # pragma: no cover - compiled by numba, so coverage cou
 
 LOGISTIC = Loss("logistic", logistic_residuals, bound=1.0, curvature=0.25)
 """Outcomes of 0 and 1, whose log-odds are fitted. A residual is a probability less the outcome."""
+
+
+# --- non-negative outcomes ------------------------------------------------------------------------
+
+FADED = 32
+"""Means stay as they are below e^−32 of the largest one."""
+
+
+def _powers() -> Array:
+    """Return e^0, e^(−1/64), …, e^(−32), each rounded to 2^−52; as `_probabilities`."""
+    one, decay, term = 1 << _BITS, 0, 1 << _BITS
+    for k in range(1, 40):
+        decay += term
+        term = -(term // (CELLS_PER_UNIT * k))
+    power, found = one, []
+    for _ in range(FADED * CELLS_PER_UNIT + 1):
+        found.append(power >> (_BITS - 52))
+        power = power * decay >> _BITS
+    return np.array(found, dtype=np.float64) / 2.0**52
+
+
+POWERS = _powers()
+FALLS = np.append(np.diff(POWERS), 0.0)
+
+
+def exponential_residuals(  # pragma: no cover - compiled by numba, so coverage counts no line of it
+    rows: Indices | None,
+    fit: Integers,
+    target: Array,
+    scale: float,
+    levels_per_unit: float,
+    most: float,
+    out: Narrow,
+) -> None:
+    """Set out[a] to e^min(scale·fit[i], 0) − target[i] in levels, i = rows[a]; by lines in a table.
+
+    (docs/theory/exactness.md, Lemma 90)
+    """
+    for a in range(out.size):
+        i = a if rows is None else rows[a]
+        place = min(max(0.0, -(scale * np.float64(fit[i]))), FADED) * CELLS_PER_UNIT
+        cell = np.int64(place)
+        mean = POWERS[cell] + (place - np.float64(cell)) * FALLS[cell]
+        level = np.rint((mean - target[i]) * levels_per_unit)
+        out[a] = np.int16(min(max(-most, level), most))
+
+
+EXPONENTIAL = Loss("exponential", exponential_residuals, bound=1.0)
+"""Outcomes from 0 to 1, their declared upper bound, the logarithm of whose mean is fitted.
+
+A residual is the mean less the outcome; the curvature is the mean, and its root the mean at half of
+the fitted value.
+"""

@@ -51,6 +51,7 @@ class Question:
             "short_products",
             "column_squares",
             "curved_gram",
+            "curved_total",
         }
     )
 
@@ -149,3 +150,4 @@ class PartedPoint(ExactPoint):
     short_products = _of_all_parts("short_products")
     row_total = _of_all_parts("row_total")
     curved_gram = _of_all_parts("curved_gram")
+    curved_total = _of_all_parts("curved_total")

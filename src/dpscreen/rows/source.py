@@ -31,7 +31,9 @@ class PublicUnits:
     Rows are clipped to bounds, which only biases. What is 0 and what is 1 afterwards are the centre
     and the half-width of the bounds, unless they are given: `features_at` has a centre and a
     half-width for each feature, wide enough for its bounds, and `target_at` the target's centre.
-    `nearest` says whether cells are rounded to the nearest level, or truncated.
+    `nearest` says whether cells are rounded to the nearest level, or truncated. `target_unit` is
+    what 1 of the target is afterwards, and `predictor_at` what a predictor of 0 is in the user's
+    units, unless that is the target's centre.
     """
 
     feature_bounds: Array
@@ -41,6 +43,8 @@ class PublicUnits:
     features_at: Array | None = None
     target_at: float | None = None
     nearest: bool = False
+    target_unit: float = 1.0
+    predictor_at: float | None = None
 
     @property
     def n_candidates(self) -> int:
@@ -49,10 +53,10 @@ class PublicUnits:
 
     @property
     def target_bound(self) -> float:
-        """Return B, how far the target reaches from its centre."""
+        """Return B, how far the target reaches from its centre, in its unit."""
         low, high = self.target_bounds
         if self.target_at is not None:
-            return float(max(high - self.target_at, self.target_at - low))
+            return float(max(high - self.target_at, self.target_at - low)) / self.target_unit
         return float(high / 2 - low / 2)
 
     @property
@@ -109,7 +113,12 @@ class PublicUnits:
         n_features = len(self.feature_bounds)
         coef = weights[:n_features] / self.feature_half_widths
         constant = float(weights[n_features]) if self.constant else 0.0
-        return coef, self.target_centre + constant - float(coef @ self.feature_centres)
+        at = self.target_centre if self.predictor_at is None else self.predictor_at
+        return coef, at + constant - float(coef @ self.feature_centres)
+
+    def weight_of_one(self, feature: int | None) -> float:
+        """Return the weight of a feature whose coefficient is 1 in the user's units; 0 of none."""
+        return 0.0 if feature is None else float(self.feature_half_widths[feature])
 
     def to_users(self, columns: Integers) -> Array:
         """Return the matrix from weights of columns, the constant last, to the user's units."""
@@ -161,9 +170,9 @@ class PublicUnits:
         return out
 
     def centred_target(self, y: Array) -> Array:
-        """Return the target, clipped to its bounds and centred on them."""
+        """Return the target, clipped to its bounds and centred on them, in its unit."""
         low, high = self.target_bounds
-        centred = np.clip(y, low, high) - self.target_centre
+        centred = (np.clip(y, low, high) - self.target_centre) / self.target_unit
         return np.clip(centred, -self.target_bound, self.target_bound)
 
 

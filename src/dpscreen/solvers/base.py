@@ -124,7 +124,11 @@ class Spending:
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user fixed; None, or "auto", leaves it to the rules."""
+    """What the user fixed; None, or "auto", leaves it to the rules.
+
+    The feature `offset`, if there is one, has the coefficient 1 in the user's units
+    (docs/theory/engine.md, Lemma 93).
+    """
 
     radius: float | None = None
     n_iter: int | None = None
@@ -135,6 +139,7 @@ class Choices:
     standardize: bool | str = "auto"
     n_rows: int | None = None
     quality: bool = False
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,9 @@ class Task:
     one value, and the end of the declared bounds at which that is. With a `point_mass` most rows
     share one value of the target; `centre_error` is how far its mean may be from the released
     centre, and `asymmetry` the part of its squares that one side has more. `narrowed` says that
-    features are clipped to less than their declared bounds. `keep` holds weights that are released
+    features are clipped to less than their declared bounds. `residual` is the standard deviation of
+    outcomes, where `deviation` is that of predictors. `offset_weight` is that of the offset on the
+    lattice. `keep` holds weights that are released
     already, for a fit that fails numerically later.
     """
 
@@ -163,12 +170,23 @@ class Task:
     family: Family = GAUSSIAN
     start: float = 0.0
     marginals: Any = None
+    residual: float | None = None
+    offset_weight: float = 0.0
     keep: Callable[[Solution], None] = lambda _: None
 
     @property
     def constant_scale(self) -> float:
         """Return the prior standard deviation of the constant."""
-        return min(self.deviation, self.centre_error) if self.family.has_scale else 1.0
+        own = self.family.has_scale and self.family.quadratic
+        return min(self.deviation, self.centre_error) if own else 1.0
+
+    @property
+    def residual_scale(self) -> float:
+        """Return the largest standard deviation of residuals: the target's, where it is in units.
+
+        That of predictors, `deviation`, is another one where the link is not the identity.
+        """
+        return self.deviation if self.residual is None else self.residual
 
     @property
     def refits(self) -> bool:
@@ -177,14 +195,23 @@ class Task:
 
     def start_point(self, grain: float) -> ExactPoint:
         """Return the point without features whose constant is where the marginals say."""
-        point = self.design.start(grain)
+        point = self.with_offset(self.design.start(grain))
         move_constant(self, point, self.start)
+        return point
+
+    def with_offset(self, point: ExactPoint) -> ExactPoint:
+        """Move a point to where the offset, if there is one, has its weight; return the point."""
+        if self.choices.offset is not None:
+            grains = rules.clamp(self.offset_weight / point.scale, -MOST_GRAINS, MOST_GRAINS)
+            point.add(self.choices.offset, round(grains))
         return point
 
     @property
     def candidates(self) -> Integers:
-        """Return the features that may be selected."""
-        return np.arange(self.n_features)
+        """Return the features that may be selected: all but an offset."""
+        if self.choices.offset is None:
+            return np.arange(self.n_features)
+        return np.delete(np.arange(self.n_features), self.choices.offset)
 
     @property
     def regime(self) -> rules.Regime:
@@ -330,7 +357,7 @@ def release_scale(task: Task, point: ExactPoint, scale: float, cost: ZCDP) -> fl
         purpose="scale of the residuals",
     )
     found = math.sqrt(math.pi / 2) * clip * (noisy + noise) / task.regime.n_rows
-    return min(scale, max(found, LEAST_SCALE * task.deviation))
+    return min(scale, max(found, LEAST_SCALE * task.residual_scale))
 
 
 def move_constant(task: Task, point: ExactPoint, by: float) -> None:

@@ -146,7 +146,7 @@ class Engine:
         self._rows = norm_clipped(task, self._columns, norm)
         self._units = self._rows.in_weights()
         self._start = np.append(np.zeros(len(features)), self._coefficients[len(features) :])
-        self.scale = task.family.residual_scale or task.deviation
+        self.scale = task.family.residual_scale or task.residual_scale
         gram, noise = release_gram(
             task.spending.accountant,
             task.design.short_gram(self._rows),
@@ -197,8 +197,9 @@ class Engine:
         features[len(self.features) :] = 0
         variance = self.posterior.spread(features, task.regime.n_rows) ** 2
         constant = float(self.point.weights[task.n_features :].sum())
-        dispersion = family.dispersion(self.scale) / task.regime.thinning
-        return LocalCurvature(family.mean_curvature(constant, variance), dispersion, family.drift)
+        size = family.mean_curvature(constant, variance)
+        dispersion = family.dispersion(self.scale, size) / task.regime.thinning
+        return LocalCurvature(size, dispersion, family.drift)
 
     def _move(self, way: Array) -> None:
         """Move the point by whole numbers of grains: residuals stay functions of their rows."""
@@ -272,7 +273,7 @@ def solve_dense(task: Task) -> Solution:
     """Fit all features at once."""
     point = task.start_point(task.deviation / GRAINS_PER_SCALE)
     features = task.candidates
-    start = Solution(point.weights, ROUNDS, None, task.deviation)
+    start = Solution(point.weights, ROUNDS, None, task.residual_scale)
     return _finished(task, point, features, start)
 
 
@@ -291,7 +292,8 @@ def _refitted(task: Task, found: Solution) -> Integers:
     """Return the features of the largest weights, as many as can be fitted at once."""
     if not task.refits:
         return np.zeros(0, dtype=np.int64)
-    sizes = np.abs(found.weights[: task.n_features])
+    sizes = np.zeros(task.n_features)
+    sizes[task.candidates] = np.abs(found.weights[task.candidates])
     largest = np.argsort(-sizes, kind="stable")[: most_columns(task.regime)]
     return np.sort(largest[sizes[largest] > 0])
 

@@ -7,16 +7,17 @@ models, plans, pages and commands ask the family that they were given and never 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import LINEAR, ODDS, EffectScale, number, whole_percent
-from dpscreen.rows.loss import LOGISTIC, SATURATED, SQUARED, Loss
-from dpscreen.solvers.results import OutcomeQuality, Quality
+from dpscreen._core.words import LINEAR, ODDS, RATES, EffectScale, number, whole_percent
+from dpscreen.rows.loss import EXPONENTIAL, FADED, LOGISTIC, SATURATED, SQUARED, Loss
+from dpscreen.solvers.results import OutcomeQuality, Quality, RateQuality
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -60,6 +61,9 @@ class SimulatedFamily:
     searched: bool
     """Whether thinned tables are exact enough to search for the rows or ε that an effect needs."""
 
+    bounds: Callable[[float, float | None], tuple[float, float]]
+    """Bounds of the target, so many standard deviations wide, given the mean of outcomes."""
+
     contested: Callable[[Array], tuple[Array, float, tuple[float, float]]]
     """Predictors, residual standard deviation and bounds of the target of a contest's design, from
     what the design expects of each row."""
@@ -97,6 +101,10 @@ def _auc(predicted: Array, outcomes: Array) -> float:
     return float(above / (positive * (len(outcomes) - positive)))
 
 
+def _even_bounds(width: float, _: float | None) -> tuple[float, float]:
+    return -width, width
+
+
 def _as_much_noise(expected: Array) -> tuple[Array, float, tuple[float, float]]:
     deviation = float(expected.std())
     most = 8 * math.sqrt(2) * deviation
@@ -105,6 +113,43 @@ def _as_much_noise(expected: Array) -> tuple[Array, float, tuple[float, float]]:
 
 def _clear_classes(expected: Array) -> tuple[Array, float, tuple[float, float]]:
     return 1.5 * (expected - expected.mean()) / expected.std() - 0.5, 1.0, (0.0, 1.0)
+
+
+LEAST_MEAN = 1e-300
+"""Means below this are taken for it: a mean of nothing has no logarithm. Conventional."""
+
+
+def _log(means: Array) -> Array:
+    return np.log(np.maximum(means, LEAST_MEAN))
+
+
+def _exp(predictors: Array) -> Array:
+    return np.exp(np.minimum(predictors, 700.0))
+
+
+def poisson_deviance(outcomes: Array, means: Array) -> Array:
+    """Return 2(y ln(y/μ) − y + μ) of every row."""
+    from scipy.special import xlogy
+
+    means = np.maximum(means, LEAST_MEAN)
+    return np.asarray(2 * (xlogy(outcomes, outcomes / means) - outcomes + means))
+
+
+def deviance_explained(predicted: Array, outcomes: Array) -> float:
+    """Return the part of the deviance from the mean that predictors explain; −0.5 at least."""
+    whole = float(poisson_deviance(outcomes, np.full(len(outcomes), outcomes.mean())).sum())
+    left = float(poisson_deviance(outcomes, _exp(predicted)).sum())
+    return max(-0.5, 1 - left / whole) if whole else 0.0
+
+
+def _counts(predictors: Array, noise: Array, _: float) -> Array:
+    from scipy.stats import poisson  # slow to import
+
+    return np.asarray(poisson.ppf(ndtr(noise), _exp(predictors)), dtype=np.float64)
+
+
+def _counts_of_three(expected: Array) -> tuple[Array, float, tuple[float, float]]:
+    return 0.7 * (expected - expected.mean()) / expected.std() + 0.85, 1.0, (0.0, 100.0)
 
 
 _CONTINUOUS = SimulatedFamily(
@@ -118,6 +163,7 @@ _CONTINUOUS = SimulatedFamily(
     levels=False,
     rows_by_rule=True,
     searched=True,
+    bounds=_even_bounds,
     contested=_as_much_noise,
     caution="Normal features are supposed: rare levels and heavy tails have wider ones, or none.",
 )
@@ -132,12 +178,34 @@ _BINARY = SimulatedFamily(
     levels=True,
     rows_by_rule=False,
     searched=False,
+    bounds=_even_bounds,
     contested=_clear_classes,
     caution="The surer outcomes are, and the rarer levels, the fewer have an interval.",
     effect_unit=" log-odds for one standard deviation",
     effects=(0.05, 0.1, 0.2, 0.3, 0.5, 0.8),
     usual_effect=0.5,
     rate_words="{:.0%} yes",
+)
+
+
+_NON_NEGATIVE = SimulatedFamily(
+    outcomes=_counts,
+    quality=lambda predicted, _truth, outcomes, _variance: deviance_explained(predicted, outcomes),
+    score=deviance_explained,
+    worst=-0.5,
+    test_rows=4000,
+    cost=8.0,
+    spreads=(0.5, 1.0),
+    levels=True,
+    rows_by_rule=False,
+    searched=False,
+    bounds=lambda width, mean: (0.0, 4 * width * max(mean or 1.0, 1.0)),
+    contested=_counts_of_three,
+    caution="Counts without over-dispersion are supposed: with it, intervals are wider.",
+    effect_unit=" log-rate for one standard deviation",
+    effects=(0.02, 0.05, 0.1, 0.2, 0.3, 0.5),
+    usual_effect=0.2,
+    rate_words="a mean of {:.3g}",
 )
 
 
@@ -196,6 +264,8 @@ class Family:
     one that holds the quality.
     `residual_scale` is the standard deviation of a residual where that is known beforehand, and
     `drift` the squared relative change of the curvature that a score may be off by.
+    Outcomes are fitted as parts of their largest declared value where that is said (`in_parts`).
+    Beyond ± `saturated` the mean hardly changes.
     """
 
     name: str
@@ -222,7 +292,8 @@ class Family:
 
     # --- for commands and the studio ---
     # Methods that select features and that fit a table of all; the value of the first measure of
-    # quality without information; the parameter that declares the target; what a target may be,
+    # quality without information; the parameter that declares the target, what is said where it
+    # cannot be modelled; what a target may be,
     # what a model predicts, and what is said where its default model is taken, in words; the method
     # that predicts the mean, and the name of its column; the mean of outcomes that is supposed
     # unless it is given, None where it does not matter, and what is said of it.
@@ -231,6 +302,7 @@ class Family:
     no_information: float
     no_information_words: str
     target_parameter: str
+    unfit_words: str
     range_words: str
     predicted_words: str
     default_words: str
@@ -241,11 +313,28 @@ class Family:
 
     # --- for quality and tables ---
     # The measures of quality, from residuals or from counts of predictors by class.
-    quality_type: type[Quality | OutcomeQuality]
+    quality_type: type[Quality | OutcomeQuality | RateQuality]
 
-    def fits(self, classes: Collection[object] | None) -> bool:
-        """Whether a declared target can be modelled: it has the classes that the family needs."""
-        return not self.n_classes or len(set(classes or ())) == self.n_classes
+    metric: str = "r2_score"
+    power: Mapping[str, Any] = field(default_factory=dict)
+    # What scores predictions of given rows, in scikit-learn, and its parameters.
+    in_parts: bool = False
+    saturated: float = SATURATED
+
+    def fits(self, classes: Collection[object] | None, low: float = 0.0) -> bool:
+        """Whether a declared target can be modelled: it has the classes that the family needs.
+
+        And its lower bound is not negative where outcomes are not.
+        """
+        enough = not self.n_classes or len(set(classes or ())) == self.n_classes
+        return enough and (low >= 0 or not self.in_parts)
+
+    def supposes(self, rate: float) -> bool:
+        """Whether a mean of outcomes can be supposed in plans: one that the link can have."""
+        with np.errstate(all="ignore"):
+            return self.supposed_rate is not None and bool(
+                rate > 0 and np.isfinite(self.link(np.array(rate)))
+            )
 
     def with_rate(self, rate: float | None) -> Family:
         """Return the family that is meant where a mean of outcomes is supposed; else this one."""
@@ -270,9 +359,9 @@ class Family:
         """Whether residuals have a scale of their own, to be estimated; else they are bounded."""
         return self.residual_scale is None
 
-    def dispersion(self, scale: float) -> float:
-        """Return the variance of a residual over the variance function."""
-        return scale**2 if self.has_scale else 1.0
+    def dispersion(self, scale: float, curvature: float = 1.0) -> float:
+        """Return the variance of a residual over the variance function, whose mean is given."""
+        return scale**2 / curvature if self.has_scale else 1.0
 
     def information(self, predictor: float) -> float:
         """Return the information of an outcome at a predictor, as a share of the largest."""
@@ -281,11 +370,13 @@ class Family:
     def quality_scales(
         self, residuals: float, target: float, predictors: float
     ) -> tuple[float, float]:
-        """Return the scale of what quality is measured of, and that of the target.
+        """Return the scale of what quality is measured of, and that of the target, or of residuals.
 
-        That is of residuals where they have a scale of their own, else of predictors.
+        That is of residuals where predictors are in their units, else of predictors.
         """
-        return (residuals, target) if self.has_scale else (predictors, 1.0)
+        if self.has_scale and self.quadratic:
+            return residuals, target
+        return predictors, residuals if self.has_scale else 1.0
 
     def unclipped(self, clip: float) -> float:
         """Return by how much clipped scores are flatter, for a clip in standard deviations.
@@ -300,11 +391,11 @@ class Family:
         A quadratic loss is the same everywhere. Others are curved by up to e^|m| times as much, or
         as little, at a distance of m, and a move of ln(1 + m) is safe.
         """
-        return 1.0 if self.loss.curvature == 1 or move < 1e-6 else math.log1p(move) / move
+        return 1.0 if self.quadratic or move < 1e-6 else math.log1p(move) / move
 
     def simulated_dispersion(self, explained: float) -> float:
         """Return the dispersion where predictors have this variance, and scaled outcomes 1."""
-        return 1 - explained if self.has_scale else 1.0
+        return 1 - explained if self.has_scale and self.quadratic else 1.0
 
     def unexplained(self, mean: float, explained: float) -> float:
         """Return the variance of working residuals, over rows whose predictors are normal."""
@@ -313,11 +404,33 @@ class Family:
     @property
     def quadratic(self) -> bool:
         """Whether the curvature of the loss is the same everywhere."""
-        return self.loss.curvature == 1
+        return self.loss.quadratic
+
+    @property
+    def releases_meat(self) -> bool:
+        """Whether the meat of the sandwich covariance is released; else it is the curvature."""
+        return self.has_scale
+
+    @property
+    def releases_curvature(self) -> bool:
+        """Whether the curvature is released; else it is the Gram matrix."""
+        return not self.quadratic
+
+    def target_units(self, high: float) -> tuple[float, float | None]:
+        """Return what fits take for the unit of a target with that upper bound, with its predictor.
+
+        That is 1, and no matter, but where outcomes are fitted as parts of their largest.
+        """
+        return (high, float(self.link(np.array(high)))) if self.in_parts else (1.0, None)
+
+    def target_deviation(self, residuals: float, explained: float) -> float:
+        """Return the target's standard deviation, where predictors are in its units; else 1."""
+        return math.hypot(residuals, explained) if self.has_scale and self.quadratic else 1.0
 
     def mean_curvature(self, mean: float, variance: float) -> float:
         """Return the mean of the curvature over rows whose predictors are normal."""
-        predictors = np.clip(mean + math.sqrt(variance) * _NODES, -SATURATED, SATURATED)
+        ends = -self.saturated, self.saturated
+        predictors = np.clip(mean + math.sqrt(variance) * _NODES, *ends)
         return float(_WEIGHTS @ self.variance(self.inverse_link(predictors)))
 
     def intercept_for(self, mean: float, variance: float) -> float:
@@ -381,6 +494,7 @@ GAUSSIAN = Family(
     no_information=0.0,
     no_information_words="",
     target_parameter="target_bounds",
+    unfit_words="",
     range_words="lies between {low} and {high}",
     predicted_words="{target}",
     default_words="",
@@ -432,6 +546,8 @@ BINOMIAL = Family(
     no_information=0.5,
     no_information_words=" 0.5 is a coin's.",
     target_parameter="classes",
+    unfit_words="the target is a number, and a logistic model requires a binary outcome: declare "
+    "the column as boolean, or with two levels.",
     range_words="is {classes[1]} or {classes[0]}",
     predicted_words="probability that {target} is {second},",
     default_words="The target {target!r} has two outcomes, so their probabilities are modelled "
@@ -445,7 +561,66 @@ BINOMIAL = Family(
 )
 """Binary outcomes: the linear predictor is the log-odds of the second class."""
 
-FAMILIES = {family.name: family for family in (GAUSSIAN, BINOMIAL)}
+POISSON = Family(
+    name="poisson",
+    loss=EXPONENTIAL,
+    link_name="log",
+    link=_log,
+    inverse_link=_exp,
+    variance=lambda means: means,
+    residual_scale=None,
+    drift=0.25,
+    inverse="exp",
+    n_classes=0,
+    fills_target=True,
+    measures=(("deviance_explained", "explained"),),
+    charts=("calibration",),
+    quality_field="rate_quality",
+    file_fields=("rate_quality",),
+    words=Words(
+        sparse="PrivatePoissonLasso",
+        table="PrivatePoisson",
+        regression="Poisson regression",
+        plain="quasi-Poisson regression",
+        effects=RATES,
+        effects_are="Rate ratio: what the mean is multiplied by with the step.",
+        multiplied="the mean",
+        predictor="log-means",
+        bounds="to feature_bounds_ and target_bounds_",
+        sampling="with any variance",
+        clipped=("Predictions are clipped to the declared bounds of the target.",),
+        measure="deviance explained",
+        predicted="mean of {target}",
+        constant=lambda mean: f"a mean of {number(mean, digits=4)}",
+        simulated_effect="what one standard deviation of a feature adds to the log-mean",
+        effect_axis="log-mean for one standard deviation",
+    ),
+    simulation=_NON_NEGATIVE,
+    selection="private-poisson-lasso",
+    table="private-poisson",
+    no_information=0.0,
+    no_information_words="",
+    target_parameter="target_bounds",
+    unfit_words="the target may be negative by its declared bounds, and a Poisson model requires "
+    "one that is not: declare a minimum of 0 or above.",
+    range_words="lies between {low} and {high}",
+    predicted_words="the mean of {target}",
+    default_words="The target {target!r} is not negative: if it is a count, a cost or a duration, "
+    "--model poisson (or poisson-lasso) models the logarithm of its mean.",
+    predicts="predict",
+    prediction_column="prediction",
+    supposed_rate=1.0,
+    supposed_words=" That is with a mean of 1: of rarer counts less is found, as dpscreen plan "
+    "--rate shows.",
+    quality_type=RateQuality,
+    metric="d2_tweedie_score",
+    power={"power": 1},
+    in_parts=True,
+    saturated=FADED,
+)
+"""Counts and other outcomes that are not negative: the linear predictor is the log of the mean."""
+
+FAMILIES = {family.name: family for family in (GAUSSIAN, BINOMIAL, POISSON)}
 
 
 def family_named(name: str) -> Family:
@@ -462,6 +637,11 @@ def family_of_fields(fields: Container[str]) -> Family:
 def family_of(classes: object) -> Family:
     """Return the family of a declared target: its two classes, or None where it is a number."""
     return GAUSSIAN if classes is None else BINOMIAL
+
+
+def proposal_of(classes: object, low: float) -> str:
+    """Return what is said of a target, before a fit, that another family than its default suits."""
+    return POISSON.default_words if classes is None and low == 0 else ""
 
 
 def family_of_method(method: str) -> Family:

@@ -73,8 +73,9 @@ class TableTask:
         return self.budget * Fraction(share)
 
     def start(self) -> ExactPoint:
-        """Return the point at which all weights are zero."""
-        return self.wide.task.design.start(self.wide.task.deviation / GRAINS)
+        """Return the point at which all weights are zero, but for that of an offset."""
+        task = self.wide.task
+        return task.with_offset(task.design.start(task.deviation / GRAINS))
 
     @cached_property
     def scales_per_cell(self) -> Array:
@@ -141,13 +142,13 @@ class Conditioner:
         return np.asarray(self.spread[:, None] * root / self.spread @ self.matrix), resolved
 
 
-def release_conditioner(task: TableTask, margin: float, most: float) -> Conditioner:
+def release_conditioner(task: TableTask, margin: float, most: float, last: float) -> Conditioner:
     """Release whitened rows and their Gram matrix, after up to three whitening rounds.
 
     There is none where its noise would exceed the mean eigenvalue. Rows are clipped to `margin`
     times the largest norm that is detected, to `most`, and to what noise permits. A level varies no
-    more than clipped rows let it (docs/theory/mechanisms.md, Lemma 26; docs/theory/tables.md,
-    Lemma 36).
+    more than clipped rows let it. The `last` share is for the last matrix
+    (docs/theory/mechanisms.md, Lemma 26; docs/theory/tables.md, Lemma 36).
     """
     n, k = task.n_rows, len(task.columns)
     spread = np.append(task.wide.left, 1.0)[task.columns]
@@ -162,7 +163,7 @@ def release_conditioner(task: TableTask, margin: float, most: float) -> Conditio
         matrix, resolved = replace(found, spread=spread).whitening(n)
         if resolved:
             break
-    return _release(task, matrix, spread, (margin, most), GRAM_SHARE, "whitened")
+    return _release(task, matrix, spread, (margin, most), last, "whitened")
 
 
 def _release(
@@ -300,7 +301,7 @@ def unidentified(
     gone, left = dict(gone), curvature.without(conditioner, gone)
     while len(gone) < task.n_features and not left.resolved:
         parts = np.abs(in_scales @ left.axes[:, 0])[: task.n_features]
-        parts[list(gone)] = 0
+        parts[list(gone)] = -1  # never again, even where a direction is that of the constant
         j = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
         others = float(np.delete(parts, j).max(initial=0.0))
         gone[j] = Unidentified(j, dropped=others > PARTNER * float(parts[j]))

@@ -505,7 +505,8 @@ class TargetMarginal:
     With a `point_mass` most rows share one value: `scale` is that of the others, about it, and
     `spread` that of all. `centre_error` is how far the mean may be from the centre, and
     `asymmetry` the part of its squared distances from the centre that one side has more. `start` is
-    where the constant of a model begins, from the centre.
+    where the constant of a model begins, from the centre. `residual` is the standard deviation of
+    outcomes, where `scale` is that of predictors.
     """
 
     centre: float
@@ -515,6 +516,7 @@ class TargetMarginal:
     centre_error: float = math.inf
     asymmetry: float = 0.0
     start: float = 0.0
+    residual: float | None = None
 
 
 def release_target(
@@ -525,12 +527,14 @@ def release_target(
     family: Family = GAUSSIAN,
     even: bool = False,
 ) -> TargetMarginal:
-    """Release centre and scale of the target, or the mean of outcomes that have no scale.
+    """Release centre and scale of the target, or the mean of outcomes whose link needs that.
 
     (docs/theory/marginals.md, Lemma 22; docs/theory/marginals.md, Lemma 31)
 
     `even` says that bounds which are even about zero declare a target about zero.
     """
+    if family.in_parts:
+        return _release_parts(spending, rows, float(bounds[1]), family)
     if not family.has_scale:
         mean = np.array(release_share(spending, rows))
         return TargetMarginal(0.0, LOG_ODDS, LOG_ODDS, start=float(family.link(mean)))
@@ -581,6 +585,55 @@ def release_share(spending: Spending, rows: RowSource) -> float:
     return rules.clamp(noisy / n_rows, rarest, 1 - rarest)
 
 
+def _release_parts(
+    spending: Spending, rows: RowSource, high: float, family: Family
+) -> TargetMarginal:
+    """Release mean and scale of outcomes from 0 to `high`, as parts of that.
+
+    A histogram of sizes by octave, and a sum up to the last octave in which rows are detected. What
+    lies beyond a clip has outcomes on one side of the mean (docs/theory/marginals.md, Lemma 22;
+    docs/theory/mechanisms.md, Lemma 13).
+    """
+    share, n_rows = rules.target_share(spending.regime) / 2, spending.regime.n_rows
+    columns = Columns.target(rows, representable(np.array([0.0, high])))
+    counts, noise = release_histograms(
+        spending.accountant,
+        columns.by_octave(np.array([-1.0])),
+        cost=spending.share(share),
+        purpose=f"target: {DISTANCES}",
+    )
+    sizes = Distances(counts, noise, n_rows)
+    found = sizes.rows[0]
+    clip = float(_ENDS[max(int(np.flatnonzero(found).max(initial=0)) - len(_ENDS) - 1, 0)]) / 2
+    total = rows.target_total(clipped_total, high, clip)
+    noisy, noise = spending.release_sum(
+        int(total[0]),
+        most=LEVELS,
+        bound=1.0,
+        cost=spending.share(share),
+        purpose="target: mean",
+    )
+    mean = clip * max(noisy, noise, 1.0) / n_rows
+    square = max(float(found @ _SQUARES) / n_rows / 4 - mean**2, mean**2 / 4)
+    residual = min(_rounded(np.sqrt(np.array(square))).item() or FINEST, 1.0)
+    spread = 2 * float(sizes.scales()[0])
+    point_mass = bool(sizes.mostly_near(np.array([POINT_MASS * spread / 2]))[0])
+    return TargetMarginal(
+        0.0,
+        LOG_ODDS,
+        LOG_ODDS,
+        point_mass,
+        start=float(family.link(np.array(min(mean, 1.0)))),
+        residual=residual,
+    )
+
+
+def clipped_total(y: Array, high: float, clip: float) -> Integers:
+    """Return the sum of targets as parts of `high`, clipped, in whole numbers of clip/2^14."""
+    parts = np.minimum(np.clip(y, 0.0, high) / high / clip, 1.0)
+    return np.array([np.trunc(parts * LEVELS).astype(np.int64).sum()], dtype=np.int64)
+
+
 def count_of_ones(y: Array) -> Integers:
     """Return how many outcomes are 1."""
     return np.array([np.count_nonzero(y == 1)], dtype=np.int64)
@@ -592,6 +645,7 @@ class Marginals:
 
     `two` are columns declared with two values, unless their mean square shows others; `constant`
     those that do not vary as far as is detected. `distances` are those of the `numeric` columns.
+    One that is clipped to its declared bounds alone is `whole`.
     """
 
     declared: Array
@@ -602,14 +656,16 @@ class Marginals:
     constant: Mask
     numeric: Integers
     distances: Distances | None = None
+    whole: int | None = None
 
     @classmethod
-    def declared_only(cls, declared: Array) -> Marginals:
+    def declared_only(cls, declared: Array, whole: int | None = None) -> Marginals:
         """Return what is public: the middles of the bounds, and half of their half-widths."""
         inside = ColumnMap.of_bounds(declared)
         scales, none = rules.UNKNOWN_SCALE * inside.half_widths, np.zeros(len(declared), dtype=bool)
         two, nothing = is_yes_no(declared), np.zeros(0, dtype=np.int64)
-        return cls(declared, inside.centres, scales, declared, two, none, nothing)
+        columns = declared, inside.centres, scales, declared, two, none, nothing
+        return cls(*columns, whole=whole)
 
     def located(self, numeric: Integers, found: Located, reach: float) -> Marginals:
         """Return numeric columns where they were found, clipped to so many scales."""
@@ -634,12 +690,13 @@ class Marginals:
     def within(self, reach: float) -> Array:
         """Return ranges of so many scales about the centres, inside the declared bounds.
 
-        Of constant columns, and where the bounds are a few floats wide, these stay.
+        Of constant columns, that of an offset, and where the bounds are a few floats wide, these
+        stay.
         """
         low, high = self.declared.T
         lower = np.maximum(low, self.centres - reach * self.scales)
         upper = np.minimum(high, self.centres + reach * self.scales)
-        narrow = (lower < upper) & ~self.constant
+        narrow = (lower < upper) & ~self.constant & (np.arange(len(low)) != self.whole)
         return np.where(narrow[:, None], np.stack((lower, upper), axis=1), self.declared)
 
     def refined(self, chosen: Integers, moments: NoisyMoments) -> Marginals:
@@ -662,7 +719,8 @@ class Marginals:
     @property
     def ratio(self) -> float:
         """Return R: the largest distance of a clipping range's end from its centre, in scales."""
-        varying = (self._reach / self.scales)[~self.constant]
+        varying = self._reach / self.scales
+        varying = varying[~self.constant & (np.arange(len(varying)) != self.whole)]
         return rules.clamp(float(varying.max(initial=1.0)), 1.0, rules.MOST_RATIO)
 
     @property
@@ -733,7 +791,7 @@ def release_marginals(
     if not choices.standardize or rows.keeps_zero or (auto and choices.row_norm is not None):
         return None
     declared = representable(declared)
-    regime, found = spending.regime, Marginals.declared_only(declared)
+    regime, found = spending.regime, Marginals.declared_only(declared, choices.offset)
     numeric, binary = np.flatnonzero(~found.two), np.flatnonzero(found.two)
     located = numeric.size > 0 and (not auto or rules.resolves_marginals(regime, len(numeric)))
     if not located and not binary.size:
@@ -837,7 +895,7 @@ def end_of_target(task: Task, units: PublicUnits) -> str | None:
     low, high = units.target_bounds
     half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
     point = task.point_mass or task.deviation < SMALL_TARGET * half
-    if abs(off) <= (1 - AT_END) * half or not point:
+    if abs(off) <= (1 - AT_END) * half or not point or task.family.in_parts:
         return None
     return "upper" if off > 0 else "lower"
 
@@ -869,6 +927,7 @@ def standardise(
         loss=family.loss,
         features_at=None if found is None else found.features_at,
         target_at=target.centre,
+        **_target_units(family, bounds[1]),
     )
     design = rows.lattice(units)
     spread = _release_spread(spending, design) if found is None else 1 / found.ratio
@@ -882,8 +941,7 @@ def standardise(
         point_mass=target.point_mass,
         centre_error=target.centre_error,
         narrowed=bool((units.feature_bounds != bounds[0]).any()),
-        family=family,
-        start=target.start,
+        **_of_outcomes(family, target, units.weight_of_one(choices.offset)),
         marginals=found,
     )
     return task, units
@@ -921,6 +979,23 @@ class WideTask:
     left: Array
 
 
+def _target_units(family: Family, bounds: Array) -> dict[str, Any]:
+    """Return the unit of the target, and what a predictor of zero is."""
+    return dict(
+        zip(("target_unit", "predictor_at"), family.target_units(float(bounds[1])), strict=True)
+    )
+
+
+def _of_outcomes(family: Family, target: TargetMarginal, offset: float) -> dict[str, Any]:
+    """Return what a task knows of its family, and the weight of an offset."""
+    return {
+        "family": family,
+        "start": target.start,
+        "residual": target.residual,
+        "offset_weight": offset,
+    }
+
+
 def standardise_widely(
     spending: Spending,
     rows: RowSource,
@@ -944,8 +1019,8 @@ def standardise_widely(
         found = release_marginals(spending, rows, bounds[0], choices, more=TABLE_MARGINALS)
     located = found is not None
     found = found or Marginals.declared_only(representable(bounds[0]))
-    columns = len(bounds[0]) if n_columns is None else n_columns
-    longest = math.sqrt(SQUARED_NORM * (columns + choices.intercept))
+    columns = (len(bounds[0]) if n_columns is None else n_columns) + choices.intercept
+    longest = math.sqrt(SQUARED_NORM * columns)
     ranges = found.within(TABLE_RANGE) if located else found.declared
     reach = np.maximum(ranges[:, 1] - found.centres, found.centres - ranges[:, 0])
     units = PublicUnits(
@@ -956,6 +1031,7 @@ def standardise_widely(
         features_at=np.stack((found.centres, reach), axis=1),
         target_at=target.centre,
         nearest=bool(choices.standardize) and not rows.keeps_zero,
+        **_target_units(family, bounds[1]),
     )
     task = Task(
         spending,
@@ -966,8 +1042,7 @@ def standardise_widely(
         at_ends=tuple(found.at_ends),
         point_mass=target.point_mass,
         asymmetry=target.asymmetry,
-        family=family,
-        start=target.start,
+        **_of_outcomes(family, target, units.weight_of_one(choices.offset)),
     )
     left = found.kept(longest) if located else np.ones(len(bounds[0]))
     return WideTask(task, units, found.scales, left)

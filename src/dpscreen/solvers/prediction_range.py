@@ -99,7 +99,7 @@ def choose_range(task: Task, rows: RowSource, model: RangedModel, declared: Arra
         return model
     wider = [model.widened(rows, declared, factor) for factor in FACTORS[1:]]
     models = [model, *wider]
-    cap = min(LOSS_CAP * task.deviation, model.units.loss.bound)
+    cap = min(LOSS_CAP * task.residual_scale, model.units.loss.bound)
     losses = np.array([one.capped_loss(cap) for one in models], dtype=np.int64)
     mechanism = NoisyMax.of_cost(
         spending.share(share), sensitivity=1.0, unit=1 / LEVELS, score_range=1.0

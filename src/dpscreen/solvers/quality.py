@@ -19,15 +19,24 @@ from scipy.special import expit
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.accountant import release_histograms
+from dpscreen.privacy.accountant import release_histograms, release_sums
 from dpscreen.rows import fits
 from dpscreen.rows.fits import LARGEST_LOG_ODDS, N_LEVELS, PER_UNIT
 from dpscreen.rows.lattice import ExactDesign, ExactPoint
+from dpscreen.rows.loss import FADED
 from dpscreen.rows.source import PublicUnits
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers.base import Spending
 from dpscreen.solvers.family import Family
-from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED, Measure, OutcomeQuality, Quality
+from dpscreen.solvers.results import (
+    CONSTANT,
+    NOISE,
+    UNDETECTED,
+    Measure,
+    OutcomeQuality,
+    Quality,
+    RateQuality,
+)
 from dpscreen.solvers.rules import clamp
 
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
@@ -50,7 +59,7 @@ class Ranges:
     `target` are the declared bounds; `effects` are what each feature, and the constant, can add to
     a fitted value, by released weights and the bounds of features. `scale` is the standard
     deviation of residuals or, for classes, of predictors about `null`, the predictor of a model
-    without features. All are public or released.
+    without features. The target is in this `unit`. All are public or released.
     """
 
     target: tuple[float, float]
@@ -58,11 +67,13 @@ class Ranges:
     scale: float
     target_scale: float = 1.0
     null: float = 0.0
+    unit: float = 1.0
 
     @classmethod
     def of(cls, units: PublicUnits, weights: Array, scale: float, **more: float) -> Ranges:
         """Return those of a fit; `more` are `target_scale` and `null`."""
         low, high = (end - units.target_centre for end in units.target_ends)
+        more["unit"] = units.target_unit
         return cls((low, high), units.effect_ranges(weights), scale, **more)
 
     @property
@@ -482,8 +493,90 @@ def _release_deviance(
     return releases.mean(found, [table.weighted(far)], WIDEST_FACTOR, rounding).times(2 * clip)
 
 
-_RELEASED: dict[type, Callable[..., Quality | OutcomeQuality]] = {
+# --- of non-negative outcomes: deviance explained, and calibration --------------------------------
+
+DECILES = np.array([-1.2816, -0.8416, -0.5244, -0.2533, 0.0, 0.2533, 0.5244, 0.8416, 1.2816])
+"""Those of a normal predictor. Derived."""
+
+DEVIANCE_PART = Fraction(7, 20)
+"""Of the cost, for either deviance; the rest is for the calibration. Tuned."""
+
+LEAST_CLIP, MOST_CLIP, CLIP_NOISE = 16.0, 64.0, 0.02
+"""The most deviance that a row counts for, in dispersions, and up to which share of the mean its
+noise leaves more. Conventional."""
+
+CLIP_SCALES, WIDEST_EXPLAINED = 3.0, 0.5
+"""Where outcomes are clipped for the calibration, in standard deviations beyond the largest decile;
+and the widest interval of the deviance explained. Conventional."""
+
+CALIBRATION = "counts and outcomes by predicted mean"
+"""What the statement calls the table."""
+
+
+def _rate_quality(
+    releases: QualityReleases,
+    point: ExactPoint,
+    null: ExactPoint,
+    ranges: Ranges,
+    in_sample: bool,
+) -> RateQuality:
+    """Release sums of unit deviances of the model and of a constant, and rows by prediction.
+
+    (docs/theory/quality.md, Lemma 92)
+    """
+    mean, unit = math.exp(ranges.null), ranges.unit
+    n_rows = releases.spending.regime.n_rows
+    free = CLIP_NOISE * n_rows * math.sqrt(2 * float(releases.cost * DEVIANCE_PART))
+    most = clamp(free, LEAST_CLIP, MOST_CLIP) * ranges.target_scale**2 / mean
+    most = min(most, fits.MOST_DEVIANCE)
+
+    def deviance(at: ExactPoint, shift: float, what: str) -> Measure:
+        counted, total = at.fit_total(fits.deviance_total, shift, most).tolist()
+        found = releases.total(total, counted, LEVELS, DEVIANCE_PART, f"deviance {what}")
+        return releases.mean(found, [NoisySum(0.0)], WIDEST_FACTOR, 1 / LEVELS)
+
+    low, high = ranges.fitted
+    found = deviance(point, 0.0, "of the model")
+    whole = deviance(null, ranges.null, "of a constant")
+    places = ranges.null - ranges.scale**2 / 2 + ranges.scale * DECILES
+    edges = np.clip(places if ranges.scale else places[:1] - 1, -FADED, 0.0)
+    clip = min(math.exp(float(edges[-1])) + CLIP_SCALES * ranges.target_scale, 1.0)
+    sums, noise = release_sums(
+        releases.spending.accountant,
+        point.fit_total(fits.calibration_sums, edges, clip).ravel(),
+        units_per_one=LEVELS,
+        change=math.sqrt(2),
+        cost=releases.cost * (1 - 2 * DEVIANCE_PART),
+        purpose=CALIBRATION,
+    )
+    rows, outcomes = sums.reshape(2, -1)
+    return RateQuality(
+        **RateQuality.fields(_explained(found, whole, constant=low == high)),
+        null_mean=mean * unit,
+        most=most * unit,
+        in_sample=in_sample,
+        clip=clip * unit,
+        noise=noise,
+        edges=tuple((np.exp(edges) * unit).tolist()),
+        rows=tuple(rows.tolist()),
+        outcomes=tuple((clip * unit * outcomes).tolist()),
+    )
+
+
+def _explained(found: Measure, whole: Measure, *, constant: bool) -> Measure:
+    """Return 1 − D/D₀: between its values at the ends of both, or why it is not known."""
+    reason = CONSTANT if constant else found.reason or whole.reason
+    if reason is not None:
+        return Measure.not_known(reason)
+    low, high = 1 - found.high / whole.low, 1 - found.low / whole.high
+    if high - low > WIDEST_EXPLAINED:
+        return Measure.not_known(NOISE)
+    return Measure(clamp(1 - found.value / whole.value, low, high), low, high)
+
+
+_RELEASED: dict[type, Callable[..., Quality | OutcomeQuality | RateQuality]] = {
     Quality: _residual_quality,
     OutcomeQuality: _class_quality,
+    RateQuality: _rate_quality,
 }
 """What releases the measures that a family has."""

@@ -220,6 +220,43 @@ class OutcomeQuality(Measured):
         return f" a row, {self.null_deviance:.3f} without features" * known
 
 
+@dataclass(frozen=True)
+class RateQuality(Measured):
+    """Deviance explained by a model on the rows of the fit, with a 95 % interval.
+
+    That is 1 − D/D₀ of the Poisson deviances D of the model and D₀ of the constant `null_mean`,
+    which was released before. Outcomes are clipped to the declared bounds, and a row counts for
+    `most` in either deviance at most. Rows were counted by predicted means between `edges`, about
+    the deciles: `rows` are noisy counts, from below the first edge to above the last, and
+    `outcomes` noisy sums of outcomes, `clip` a row at most. The noise of the counts, and of the
+    sums over `clip`, has a standard deviation of `noise`. A measure that is not known is NaN, and
+    `explained_reason` says why: "noise", "undetected rows" or "constant"; else that is None.
+    """
+
+    measures: ClassVar[tuple[Called, ...]] = (
+        Called("deviance_explained", "explained", "deviance explained"),
+    )
+    columns = {"edges": 0, "rows": 1, "outcomes": 1}  # noqa: RUF012
+
+    deviance_explained: float
+    explained_low: float
+    explained_high: float
+    null_mean: float
+    most: float
+    in_sample: bool
+    clip: float
+    noise: float
+    edges: tuple[float, ...]
+    rows: tuple[float, ...]
+    outcomes: tuple[float, ...]
+    explained_reason: str | None = None
+
+    def _compared(self) -> str:
+        """Return what a row counts for at most."""
+        known = self.explained_reason is None
+        return f", a row counting for {number(self.most, digits=3)} at most" * known
+
+
 # --- intervals of coefficients --------------------------------------------------------------------
 
 NOTED_BIAS = 0.5

@@ -160,7 +160,7 @@ class PathRun:
 
     def __init__(self, task: Task, plan: Schedule) -> None:
         self._task, self._plan = task, plan
-        self.scale = task.deviation
+        self.scale = task.residual_scale
         self._admission = Admission(task.candidates, task.choices.max_features)
         self._selector = Selector(
             task.spending,

@@ -139,7 +139,8 @@ def parallel_statement(
 class Selected:
     """What the first half released: the model, and where target and features lie.
 
-    `weights` are zero for features that are not selected; `n_used` have a coefficient.
+    `weights` are zero for features that are not selected; `n_used` have a coefficient. `residual`
+    is as in a `Task`.
     """
 
     weights: Array
@@ -147,6 +148,7 @@ class Selected:
     deviation: float
     marginals: Marginals | None
     n_used: int = 0
+    residual: float | None = None
 
     def columns(self, most: int) -> Integers:
         """Return the features with the largest weights, then the constant if there is one."""
@@ -187,7 +189,8 @@ def infer(
     chosen = selected.columns(most)
     if not chosen.size:
         return Inference.not_available("the first half selected no feature at this budget.")
-    target = TargetMarginal(units.target_centre, selected.deviation, selected.deviation)
+    scale, residual = selected.deviation, selected.residual
+    target = TargetMarginal(units.target_centre, scale, scale, residual=residual)
     wide = standardise_widely(
         half.spending,
         half.rows,

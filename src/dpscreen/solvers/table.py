@@ -53,13 +53,15 @@ from dpscreen.solvers.rules import clamp
 class RoundPlan:
     """Eightieths of the rounds' budget for search, a released curvature, and the last rounds.
 
-    `margin` is the norm bound of rows over the largest norm that is detected.
+    `margin` is the norm bound of rows over the largest norm that is detected, `gram` the share of
+    the table's budget for the last Gram matrix.
     """
 
     search: tuple[int, ...]
     curvature: int
     last: tuple[int, ...]
     margin: float
+    gram: float = GRAM_SHARE
 
 
 QUADRATIC = RoundPlan(search=(8, 8), curvature=0, last=(20, 44), margin=1.7)
@@ -67,6 +69,9 @@ QUADRATIC = RoundPlan(search=(8, 8), curvature=0, last=(20, 44), margin=1.7)
 
 CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
 """Rounds where the curvature of the loss changes with the coefficients. Tuned."""
+
+CURVED_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=14, last=(16, 40), margin=1.7, gram=0.1)
+"""Rounds where that is so, and influences are clipped. Tuned."""
 
 HISTOGRAM_SHARES, FEW_SHARE = (0.01, 0.04), 0.02
 """Shares of a histogram of influences in search and last rounds; both where rows are few. Tuned."""
@@ -127,6 +132,31 @@ class TableRelease:
     long_rows: float
     undetected: float
 
+    def beside(self, offset: int) -> TableRelease:
+        """Return the table with a place for an offset, whose coefficient is not estimated."""
+
+        def wider(values: Array, filled: float = 0.0) -> Array:
+            return np.insert(values, offset, filled)
+
+        moved = (
+            replace(
+                one,
+                feature=one.feature + (one.feature >= offset),
+                partners=tuple(j + (j >= offset) for j in one.partners),
+            )
+            for one in self.unidentified
+        )
+        rows = np.insert(self.covariance, offset, 0.0, axis=0)
+        return replace(
+            self,
+            covariance=np.insert(rows, offset, 0.0, axis=1),
+            freedom=wider(self.freedom, 1.0),
+            bias=wider(self.bias),
+            plain=wider(self.plain),
+            shift=wider(self.shift),
+            unidentified=tuple(moved),
+        )
+
 
 @dataclass(frozen=True)
 class TableRule:
@@ -144,6 +174,8 @@ class TableRule:
         """Return the rule of a family, the mean of whose variance function is at most that."""
         if family.quadratic:
             return cls(PLACED * GRAM_SHARE)
+        if family.releases_meat:
+            return cls(PLACED * CURVED_CLIPPED.gram)
         before = ROUND_SHARE + 2 * NORM_SHARE + GRAM_SHARE + MEAT_SHARE + LONG_SHARE
         left, variance = PLACED * (1 - before), min(variance, family.loss.curvature)
         matrix = left * CURVED.curvature / 80 * (variance / family.loss.curvature) ** 2 / 4
@@ -363,6 +395,11 @@ class Meat:
     matrix: Array
     noise: float
 
+    def dispersion(self, curvature: Curvature) -> float:
+        """Return it over the curvature, the mean of all directions."""
+        whole = float(curvature.values.sum())
+        return max(float(np.trace(self.matrix)), math.sqrt(len(self.matrix)) * self.noise) / whole
+
     def mean(self, spread: Array) -> float:
         """Return it over squared spreads, the mean of all directions: less noisy than any."""
         whole = float(spread @ spread)
@@ -375,10 +412,17 @@ class Meat:
         least = LEAST_MEAT * self.mean(spread)
         return np.asarray((vectors * np.maximum(values, least)) @ vectors.T * scales)
 
-    def along(self, directions: Array, spread: Array) -> tuple[Array, Array]:
-        """Return hᵀMh/‖h‖² of every direction, shrunk to the mean, and its standard error."""
+    def along(
+        self, directions: Array, spread: Array, meant: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return hᵀMh/‖h‖² of every direction, shrunk to the mean, and its standard error.
+
+        Or shrunk to what is `meant`, in the place of hᵀMh.
+        """
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
         even = self.mean(spread) * (directions**2 @ spread**2) / squares
+        if meant is not None:
+            even = meant / squares
         off = ((directions @ self.matrix) * directions).sum(axis=1) / squares - even
         kept = off**2 / (off**2 + self.noise**2)
         error = self.noise * np.maximum(kept, 1 / math.sqrt(len(self.matrix)))
@@ -391,17 +435,19 @@ class Meat:
 def release_table(
     wide: WideTask, columns: Integers | None = None, *, family: Family, constant: float = 0.0
 ) -> TableRelease:
-    """Release a table of some columns, or all features, for what is left of the budget.
+    """Release a table of some columns, or all but an offset, for what is left of the budget.
 
     `constant` is where the constant starts. The place of a feature is that among the columns
     (docs/theory/tables.md, Lemma 27).
     """
-    chosen = np.arange(wide.task.design.n_features) if columns is None else columns
+    every = np.arange(wide.task.design.n_features)
+    chosen = every[every != wide.task.choices.offset] if columns is None else columns
     task = TableTask(wide, chosen, wide.task.spending.remaining)
-    plan = QUADRATIC if family.quadratic else CURVED
+    curved = CURVED_CLIPPED if family.has_scale else CURVED
+    plan = curved if family.releases_curvature else QUADRATIC
     # Where no influence is clipped, noise of scores grows with the norm bound.
     most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(chosen))
-    conditioner = release_conditioner(task, plan.margin, most)
+    conditioner = release_conditioner(task, plan.margin, most, plan.gram)
     return TableRounds(task, family, plan, conditioner, task.start()).release(constant)
 
 
@@ -416,6 +462,7 @@ class TableRounds:
     point: ExactPoint
     rounds: list[Round] = field(default_factory=list)
     influences: Influences | None = None
+    curved_norm: float | None = None
     without: dict[int, Unidentified] = field(default_factory=dict)
 
     def release(self, constant: float) -> TableRelease:
@@ -433,14 +480,15 @@ class TableRounds:
             cut_off = self.release_cut_off(self.rounds[-1].clip, estimate.part)
             estimate = estimate.moved(curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
-        if self.family.quadratic:
-            meat = self.release_meat(self.rounds[-1].clip)
-        else:
+        if self.family.releases_curvature:
             now = self.release_curvature(self.task.share(MEAT_SHARE))
             now = now.shrunk_to(curvature.matrix, curvature.noise)
             curvature = now.without(self.conditioner, self.without)
-            meat, estimate = Meat(curvature.matrix, curvature.noise), self._pooled(curvature)
+            estimate = self._pooled(curvature).moved(curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
+        meat = Meat(curvature.matrix, curvature.noise)
+        if self.family.releases_meat:
+            meat = self.release_meat(self.rounds[-1].clip)
         table, explained_by = self.point.weights, self._moved(estimate.theta)
         known = Answer(self, curvature, doubt, estimate, meat, cut_off).known()
         hidden = tuple(explained(self.task, self.conditioner, self.without))
@@ -456,7 +504,7 @@ class TableRounds:
             *known,
             hidden,
             self.deviation,
-            math.hypot(self.deviation, explained_by) if self.family.has_scale else 1.0,
+            self.family.target_deviation(self.deviation, explained_by),
             self.release_long(),
             self.undetected,
         )
@@ -472,7 +520,9 @@ class TableRounds:
         search, last = self._histogram_shares
         histograms = len(self.plan.search) * search + len(self.plan.last) * last
         scaled = (CUT_SHARE + histograms) * self.family.has_scale
-        later = self.task.share(MEAT_SHARE + LONG_SHARE + scaled)
+        curved, meat = self.family.releases_curvature, self.family.releases_meat
+        scaled += NORM_SHARE * (curved and meat)
+        later = self.task.share((curved + meat) * MEAT_SHARE + LONG_SHARE + scaled)
         return ZCDP(self.task.wide.task.spending.remaining.rho - later.rho)
 
     @property
@@ -578,9 +628,9 @@ class TableRounds:
         """Return the standard deviation of residuals, as far as it is known."""
         task, found = self.task.wide.task, self.influences
         if found is None or not found.detected:
-            return task.deviation
+            return task.residual_scale
         by_median = PER_MEDIAN * found.median / self.conditioner.mean_norm
-        return max(by_median, task.deviation if task.point_mass else 0.0)
+        return max(by_median, task.residual_scale if task.point_mass else 0.0)
 
     def _moved(self, way: Array) -> float:
         """Return the root mean square by which linear predictors move."""
@@ -683,6 +733,8 @@ class TableRounds:
 
     def release_curvature(self, cost: ZCDP) -> Curvature:
         """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32)."""
+        if self.family.has_scale:
+            return self._release_clipped_curvature(cost)
         matrix, noise = release_gram(
             self.task.accountant,
             self.point.curved_gram(self.conditioner.rows),
@@ -692,6 +744,33 @@ class TableRounds:
         )
         size = self.family.loss.curvature * self.conditioner.row_norm**2
         return Curvature(size * matrix, size * noise, np.eye(len(matrix)))
+
+    def _release_clipped_curvature(self, cost: ZCDP) -> Curvature:
+        """Release it of rows √v(μ)u that are clipped to the largest norm that is detected.
+
+        (docs/theory/tables.md, Lemma 91)
+        """
+        top = self.conditioner.row_norm * math.sqrt(self.family.loss.bound)
+        if self.curved_norm is None:
+            counts = self.point.curved_total(size_counts, 1.0, self.conditioner.rows, 1.0, N_CELLS)
+            noisy, noise = release_histograms(
+                self.task.accountant,
+                counts[None, :],
+                cost=self.task.share(NORM_SHARE),
+                purpose="norms of whitened rows times roots of means",
+            )
+            edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
+            self.curved_norm = float(edges[min(last_detected(noisy[0], noise), N_CELLS)])
+        root, cap = self._clips(self.curved_norm)
+        matrix, noise = release_gram(
+            self.task.accountant,
+            self.point.curved_total(capped_middle, root, self.conditioner.rows, cap),
+            units_per_one=UNITS,
+            cost=cost,
+            purpose="curvature of the loss",
+        )
+        square = self.curved_norm**2
+        return Curvature(square * matrix, square * noise, np.eye(len(matrix)))
 
     def release_long(self) -> float:
         """Release how many rows were norm-clipped (docs/theory/mechanisms.md, Lemma 13), if any."""
@@ -736,30 +815,41 @@ class Answer:
     def _squares(self) -> Array:
         return np.asarray(np.maximum((self._directions**2).sum(axis=1), 1e-300))
 
+    @property
+    def _dispersion(self) -> float:
+        """Return the variance of a residual over the variance function."""
+        if self.fit.family.releases_curvature and self.fit.family.releases_meat:
+            return self.meat.dispersion(self.curvature)
+        return self.fit.family.dispersion(self.fit.deviation)
+
     def known(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return the covariance H⁻¹(M + P)H⁻¹ of all that is counted, and what goes with it."""
         spread, directions, squares = self.fit.conditioner.spread, self._directions, self._squares
         private, family = self._private(), self.fit.family
         bias = self.cut_off.error(directions)
-        sampling, error = self.meat.along(directions, spread)
+        plain = np.maximum((directions * self._users).sum(axis=1), 0.0)
+        both = family.releases_curvature and family.releases_meat
+        meant = self._dispersion * plain if both else None
+        sampling, error = self.meat.along(directions, spread, meant)
         variances = squares * sampling + private + bias**2
         freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
-        if not family.quadratic:
+        if family.releases_curvature:
             turned = np.sqrt(((directions @ self.curvature.inverse) ** 2).sum(axis=1) / squares)
-            parts = 2 - squares * sampling / np.maximum(variances, 1e-300)
-            freedom = 2 / np.maximum(self.meat.noise * turned * parts, 1e-3) ** 2
+            known = 0.0 if family.releases_meat else squares * sampling
+            parts = 2 - known / np.maximum(variances, 1e-300)
+            off = np.maximum(self.curvature.noise * turned * parts, 1e-3) ** 2 / 2
+            freedom = 1 / (off + (1 / np.maximum(freedom, 1e-9) if family.releases_meat else 0.0))
         noise = self.estimate.private(self.curvature.noise)
         common = directions @ (self.meat.floored(spread) + noise) @ directions.T
         wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
         covariance = common * np.outer(wider, wider)
-        plain = np.sqrt(np.maximum((directions * self._users).sum(axis=1), 0.0))
         self._withhold(np.sqrt(private))
         largest = self.fit.rounds[-1].clip + self.cut_off.excess
         return (
             (covariance + covariance.T) / 2,
             np.clip(freedom, LEAST_FREEDOM, 1e6),
             bias,
-            plain * (self.fit.deviation if family.has_scale else 1.0),
+            np.sqrt(plain) * math.sqrt(self._dispersion),
             self.fit.undetected * largest * np.sqrt(squares),
         )
 

@@ -350,6 +350,11 @@ class Draft:
         return next(found, None)
 
     @property
+    def _target_low(self) -> float:
+        """Return the lower bound of the target, of a schema without problems."""
+        return float(self._completed().target_bounds[0])
+
+    @property
     def features(self) -> list[str]:
         """Return the columns that features are made of."""
         usable = self.usable()
@@ -374,8 +379,11 @@ class Draft:
         if (self.block.get("rows_per_unit") or 1) > 1 and self.has_intervals:
             messages.append(message("studio.intervals-need-one-row"))
         choice = choice_of(self.method)
-        if not found and not choice.family.fits(self.classes):
-            messages.append(message("studio.target-not-binary", model=choice.title))
+        if not found and not choice.family.fits(self.classes, self._target_low):
+            unfit = message("studio.target-negative", model=choice.title)
+            if choice.family.n_classes:
+                unfit = message("studio.target-not-binary", model=choice.title)
+            messages.append(unfit)
         return messages
 
     @property

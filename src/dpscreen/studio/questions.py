@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,26 @@ CHOICES = (
         "An odds ratio with its interval for every feature: the target is binary.",
         ", with a yes in {rate} of rows; one standard deviation of all features together "
         "multiplies the odds by 2.7.",
+        table=True,
+    ),
+    ModelChoice(
+        POISSON,
+        POISSON.selection,
+        "PrivatePoissonLasso",
+        "Count, cost or duration",
+        "Predicts the mean of a number that is not negative, from the few features that matter.",
+        ", counts with a mean of 1; one standard deviation of a feature that matters multiplies "
+        "the mean by 1.2.",
+        offers_intervals=True,
+    ),
+    ModelChoice(
+        POISSON,
+        POISSON.table,
+        "PrivatePoisson",
+        "Rate ratios of a count or cost",
+        "A rate ratio with its interval for every feature: the target is a number from 0 on.",
+        ", counts with a mean of 1; one standard deviation of all features together multiplies "
+        "the mean by 1.6.",
         table=True,
     ),
 )

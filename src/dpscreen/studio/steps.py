@@ -180,7 +180,7 @@ def _take_question(session: Session, request: StepRequest) -> list[Message]:
     problems = draft.problems()
     if rows and not draft.rows:
         problems = [*problems, message("studio.rows-not-a-number")]
-    has_rate = choice_of(draft.method).family.supposed_rate is not None
+    has_rate = choice_of(draft.method).family.n_classes > 0
     if has_rate and request.text("rate").strip():
         percent = request.number("rate")
         if percent is None or not 0 < percent < 100:

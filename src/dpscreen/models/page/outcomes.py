@@ -1,4 +1,4 @@
-"""Pictures of the quality of a model with classes, from released counts of probabilities by class.
+"""Pictures of the quality of a model, from released counts by predicted probability or mean.
 
 Drawn only where these counts were released. They are noisy; what noise alone could have made is
 left out.
@@ -7,7 +7,7 @@ left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ from scipy.special import expit, logit
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import whole_percent
+from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.results import OutcomeQuality
+from dpscreen.solvers.results import OutcomeQuality, RateQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,14 +51,27 @@ class ProbabilityCell:
 
 def quality_charts(release: Release) -> tuple[Picture, ...]:
     """Return the pictures that the family has of its quality, where noise leaves any."""
-    quality: Any = release.quality
-    drawn = release.family.charts
-    if not drawn or quality is None or quality.auc_reason is not None:
+    if release.quality is None:
         return ()
-    records = release.statement.mechanisms  # of a split, the name of a half comes first
-    found = (one.scale for one in records if one.purpose.endswith(COUNTS))
-    cells = probability_cells(quality, float(next(found, 1.0)))
-    return tuple(CHARTS[name](quality, cells) for name in drawn) if len(cells) > 1 else ()
+    drawn = (CHARTS[name](release) for name in release.family.charts)
+    return tuple(one for one in drawn if one is not None)
+
+
+def _with_cells(
+    draw: Callable[[OutcomeQuality, Sequence[ProbabilityCell]], Picture],
+) -> Callable[[Release], Picture | None]:
+    """Return what draws cells of probabilities, if two of them hold more than noise."""
+
+    def drawn(release: Release) -> Picture | None:
+        quality: Any = release.quality
+        if quality.auc_reason is not None:
+            return None
+        records = release.statement.mechanisms  # of a split, the name of a half comes first
+        found = (one.scale for one in records if one.purpose.endswith(COUNTS))
+        cells = probability_cells(quality, float(next(found, 1.0)))
+        return draw(quality, cells) if len(cells) > 1 else None
+
+    return drawn
 
 
 def probability_cells(quality: OutcomeQuality, noise: float) -> list[ProbabilityCell]:
@@ -119,7 +132,72 @@ def _roc(quality: OutcomeQuality, _: Sequence[ProbabilityCell]) -> Picture:
     return Picture(themed_svg(sheet, prefix="roc"), words)
 
 
-CHARTS = {"reliability": _reliability, "roc": _roc}
+@dataclass(frozen=True)
+class MeanCell:
+    """Rows of similar predicted means: their range, the mean outcome, and its standard error."""
+
+    low: float
+    high: float
+    mean: float
+    error: float
+
+    @property
+    def off(self) -> float:
+        """Return by how many standard errors the mean is outside the range of predictions."""
+        return max(self.low - self.mean, self.mean - self.high, 0.0) / self.error
+
+
+def mean_cells(quality: RateQuality) -> list[MeanCell]:
+    """Return the cells that hold more rows than noise, each with the error of its noise.
+
+    The first and the last one have no end on one side: half and twice the other stand for it.
+    """
+    edges = np.array([quality.edges[0] / 2, *quality.edges, 2 * quality.edges[-1]])
+    found = []
+    for low, high, rows, total in zip(
+        edges[:-1].tolist(), edges[1:].tolist(), quality.rows, quality.outcomes, strict=True
+    ):
+        if rows > LEAST_COUNT * quality.noise:
+            mean = max(total, 0.0) / rows
+            error = quality.noise * math.hypot(quality.clip, mean) / rows
+            found.append(MeanCell(low, high, mean, error))
+    return found
+
+
+def _calibration(release: Release) -> Picture | None:
+    quality: Any = release.quality
+    cells = mean_cells(quality)
+    if len(cells) <= 1:
+        return None
+    sheet = canvas(SIZE, SIZE)
+    axes = sheet.subplots()
+    ends = [cells[0].low, cells[-1].high]
+    axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+    middles = [math.sqrt(one.low * one.high) for one in cells]
+    across = [[at - one.low, one.high - at] for at, one in zip(middles, cells, strict=True)]
+    means = [one.mean for one in cells]
+    bars = [[min(2 * one.error, one.mean), 2 * one.error] for one in cells]
+    axes.errorbar(middles, means, xerr=np.transpose(across), fmt="none", ecolor=INK, elinewidth=0.8)
+    axes.errorbar(middles, means, np.transpose(bars), color=COLOURS[0], marker="o", markersize=4)
+    axes.set_xlabel("predicted mean", fontsize=9, color=INK)
+    axes.set_ylabel("mean outcome, as released", fontsize=9, color=INK)
+    plain_axes(axes)
+    worst = max(cells, key=lambda one: one.off)
+    low, high = max(worst.mean - 2 * worst.error, 0.0), worst.mean + 2 * worst.error
+    words = (
+        f"Calibration in {len(cells)} groups by predicted mean: of rows with a predicted "
+        f"mean of {figure(worst.low)} to {figure(worst.high)}, the mean outcome was {figure(low)} "
+        f"to {figure(high)}, within the privacy noise; no other group is further off for its "
+        f"noise. Outcomes above {figure(quality.clip)} count as that."
+    )
+    return Picture(themed_svg(sheet, prefix="calibration"), words)
+
+
+CHARTS = {
+    "reliability": _with_cells(_reliability),
+    "roc": _with_cells(_roc),
+    "calibration": _calibration,
+}
 
 
 def _found(counts: Sequence[float]) -> Array:
