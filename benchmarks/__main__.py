@@ -26,6 +26,7 @@ from benchmarks import (
     logit,
     open_problems,
     outcomes,
+    panels,
     paper_defaults,
     poisson,
     private_lasso,
@@ -71,6 +72,7 @@ BENCHMARKS = {
     "sniper": sniper.main,
     "inference": inference.main,
     "inference-speed": inference.speed,
+    "panels": panels.main,
     "studio": studio.main,
 }
 
@@ -90,6 +92,7 @@ LONG = {
     "heaps",
     "inference",
     "sniper",
+    "panels",
 }
 BY_NAME = {"history", "tables-quality", "quality", "ruler", "studio"} | LONG
 """Run by name only: it writes a file, needs tables or Chromium, or takes long."""

@@ -21,7 +21,6 @@ from replays import (
     DEFAULTS,
     QUIET,
     STYLES,
-    EveryTable,
     Neighbours,
     OddsOfSigns,
     OfSigns,
@@ -109,7 +108,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-ONE_ROW_EACH = (EveryTable, OfSigns, OddsOfSigns)
+ONE_ROW_EACH = (OfSigns, OddsOfSigns)
 OF_PEOPLE = [  # whose rows may be several of one person, with a number as target
     case
     for case in DEFAULTS
@@ -118,7 +117,7 @@ OF_PEOPLE = [  # whose rows may be several of one person, with a number as targe
 
 
 @pytest.mark.parametrize("source", [from_csv, from_parquet], ids=lambda one: one.__name__)
-@pytest.mark.parametrize("case", OF_PEOPLE[:2], ids=str)
+@pytest.mark.parametrize("case", OF_PEOPLE[:3], ids=str)
 def test_a_person_moves_no_input_beyond_what_was_booked(case, source, folder):
     told = chosen(f"{case} {source.__name__}", KINDS, FEW)
     assert too_far_for_a_person(case, source, folder, told) == []

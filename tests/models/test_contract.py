@@ -94,7 +94,7 @@ LASSO_REFUSED = [
     ({"inference": "bootstrap"}, "inference"),
 ]
 OLS_REFUSED = [
-    ({"rows_per_unit": 2}, "rows_per_unit=1"),
+    ({"rows_per_unit": 2}, "in place of rows_per_unit"),
     ({"n_rows": 100}, "about .+ rows.*Nothing was charged"),
 ]
 

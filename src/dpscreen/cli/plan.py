@@ -104,7 +104,9 @@ def command(
         raise click.UsageError(
             f"--model {method.removeprefix('private-')} needs --rows and --epsilon."
         )
-    if shape.rows_per_unit > 1:
+    if shape.rows_per_unit > 1 and method == family.table and family.averages_units:
+        console.say("Units count, whatever the number of their rows: rows below are units.")
+    elif shape.rows_per_unit > 1:
         from dpscreen.planning.power import epsilon_of_one_row
 
         words, whole = f"A unit has up to {shape.rows_per_unit} rows: epsilon below is", epsilon

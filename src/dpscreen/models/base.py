@@ -35,7 +35,14 @@ from dpscreen.models.delivery import (
     completed,
     fallback_words,
 )
-from dpscreen.models.intake import aligned, check_frame, private_rows, unit_of_rows
+from dpscreen.models.intake import (
+    aligned,
+    check_frame,
+    owned,
+    private_rows,
+    take_ids,
+    unit_of_rows,
+)
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.refits import count_fit, values_of
 from dpscreen.models.refusal import TableRefused
@@ -157,6 +164,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     rows_per_unit: ClassVar[int | None] = None
 
+    @property
+    def averages_units(self) -> bool:
+        """Whether the rows of a unit count together, as one; else each of them is charged."""
+        return False
+
     @classmethod
     def from_formula(cls, formula: str, schema: Any, **settings: Any) -> Self:
         """Return a model whose features are the terms of a formula.
@@ -182,7 +194,14 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         return made
 
     def fit(
-        self, X: Any, y: Any = None, *, ledger: Any = None, check: bool = True, **unknown: Any
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Any = None,
+        check: bool = True,
+        unit: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Fit the model, spending the whole budget.
 
@@ -211,6 +230,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             that a format mistake spends no budget. False for pipelines whose failures others see:
             what does not fit then counts as missing. A source that exports Arrow is read once, and
             not checked.
+        unit : array-like of shape (n_samples,), or name of a column of the frame X, default=None
+            Whose each row is, for a model in which units count, and not rows (`PrivateOLS`): ε is
+            then for adding or removing all rows of a unit, however many. Rows without an id are
+            left out. A `schema` names its own column.
         **unknown
             Refused, `sample_weight` among them: rows count alike.
 
@@ -235,13 +258,14 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                 self.schema_ = schema
                 if check:
                     check_frame(X, schema)
-            unit = unit_of_rows(X, self.rows_per_unit, schema)
-            promise = self._promise(unit, ledger)
+            X, ids = take_ids(self, X, unit, schema)
+            promised = unit_of_rows(X, self.rows_per_unit, schema) if ids is None else ids.unit
+            promise = self._promise(promised, ledger)
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
             counted = ledger is None and noise.secure
-            with closing(self._rows(X, aligned(y, X))) as rows:
+            with closing(owned(self._rows(X, aligned(y, X)), ids)) as rows:
                 values = values_of(rows) if counted else None
                 spend = self._prepare(settings, promise, noise, rows)
                 self._warn_of_rows(promise)
@@ -441,6 +465,7 @@ class ScalingModel(PrivateEstimator[Choices]):
             noise,
             n_rows=choices.n_rows,
             n_features=rows.n_features,
+            averaged=rows.owners is not None,
         )
         bounds = rows.usable_bounds(features), target
         start = FitStart(promise, choices, bounds, spending, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.models.categories import (
     NOT_NUMBERS,
     FrameColumns,
@@ -25,7 +26,7 @@ from dpscreen.models.categories import (
     is_truth,
 )
 from dpscreen.models.parameters import rows_per_unit
-from dpscreen.privacy.budget import ROW, Unit
+from dpscreen.privacy.budget import ALL_ROWS, ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows, without_duplicates
@@ -80,6 +81,71 @@ def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) ->
             "says. Leave rows_per_unit out, or change the schema."
         )
     return carried
+
+
+NO_IDS = (
+    "unit: rows that are sparse, mapped from disk, in a database or on a cluster do not come with "
+    "ids. Give an array or a data frame of pandas, or read the table by a schema that names the "
+    "column of the unit."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """Whose each row is, in whole numbers: −1 where there is no id."""
+
+    codes: Integers
+    column: str | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """Return the unit that a fit of these rows is for."""
+        return Unit(ALL_ROWS, self.column)
+
+
+def take_ids(
+    estimator: BaseEstimator, X: Any, unit: Any, schema: TableSchema | None
+) -> tuple[Any, Ids | None]:
+    """Return the rows without their column of ids, if they have one, and the ids."""
+    if unit is None:
+        return X, None
+    if not estimator.averages_units:
+        raise ValueError(
+            f"unit: {type(estimator).__name__} counts rows, each of which is charged: give "
+            "rows_per_unit, or a schema that names the column of the unit."
+        )
+    if estimator.rows_per_unit is not None:
+        raise ValueError("unit: all rows of a unit count together; leave rows_per_unit out.")
+    if schema is not None or isinstance(X, StreamedRows | EncodedRows):
+        raise ValueError("unit: the schema of these rows says which column identifies units.")
+    if is_stream(X):
+        raise ValueError(NO_IDS)
+    column = unit if isinstance(unit, str) else None
+    if column is not None:
+        if not is_frame(X) or _is_dask(X) or column not in X.columns:
+            raise ValueError("unit: a name must be that of a column of X, a data frame of pandas.")
+        X, unit = X.drop(columns=column), X[column]
+    from pandas import factorize
+
+    ids = np.asarray(aligned(unit, X))
+    if ids.ndim != 1:
+        raise ValueError("unit must have one id for each row.")
+    codes = factorize(ids)[0].astype(np.int64)
+    return X, Ids(np.where(ids == "", -1, codes) if ids.dtype == object else codes, column)
+
+
+def owned(rows: RowSource, ids: Ids | None) -> RowSource:
+    """Return rows that know whose they are, those of one unit together."""
+    if ids is None:
+        return rows
+    if not isinstance(rows, ArrayRows):
+        raise ValueError(NO_IDS)
+    if len(ids.codes) != rows.n_rows:
+        raise ValueError("unit must have one id for each row.")
+    kept = ids.codes >= 0
+    if not kept.any():
+        raise ValueError(NO_ROW_COUNTS)
+    return rows.where(kept).owned(ids.codes[kept])
 
 
 def aligned(y: Any, X: Any) -> Any:
@@ -154,12 +220,23 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
     if estimator.categories is not None:
         raise ValueError("categories: rows that a schema read have theirs from the schema.")
     estimator.missing_as_ = None  # they may have missing cells, which get a value
+    unit = getattr(X, "unit", None)
+    together = estimator.averages_units and unit is not None and unit.rows_per_unit > 1
     if isinstance(X, StreamedRows):
-        return _named(estimator, X, X.reader.feature_names)
+        rows = X.grouped() if together else X
+        return _named(estimator, rows, X.reader.feature_names)
     if not len(X):
         raise ValueError(NO_ROW_COUNTS)
     features, target, names = X.named_arrays()
-    return _named(estimator, ArrayRows(*rows_and_target(estimator, features, target)), names)
+    found = ArrayRows(*rows_and_target(estimator, features, target))
+    if not together:
+        return _named(estimator, found, names)
+    if X.keys is None:
+        raise ValueError(
+            "rows of a unit may lie in several chunks, and count together: fit the rows of "
+            "read_rows, TableSchema.encode or dpscreen.scan, not those of stream_rows."
+        )
+    return _named(estimator, found.owned(X.keys), names)
 
 
 def _streamed_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import did_you_mean
+from dpscreen.privacy.budget import ALL_ROWS
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ LEAST, MOST = 1e-60, 1e60
 """What radius, clips, norms and half-widths lie between: then no square and no ratio overflows."""
 MOST_ROWS = 10**9
 """More than exact sums hold; with far more, rules would ask for noise or steps that overflow."""
-MOST_ROWS_PER_UNIT = 2**20
+MOST_ROWS_PER_UNIT = ALL_ROWS - 1
 """With more, the noise would exceed the range that float64 can resolve."""
 
 

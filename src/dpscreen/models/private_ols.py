@@ -37,12 +37,23 @@ class TableEstimator(TableModel, ScalingModel):
     _n_steps: ClassVar[int]
     """How many Newton steps its rounds take."""
 
+    @property
+    def averages_units(self) -> bool:
+        """Whether rows of one unit count together, as one."""
+        return self.family.averages_units
+
     def _settings(self, unit: Unit) -> Choices:
-        if unit.rows_per_unit > 1:
+        if unit.rows_per_unit > 1 and not self.averages_units:
             raise ValueError(
                 f"{type(self).__name__} needs rows_per_unit=1: rows of one unit are not "
                 "independent, so standard errors that count them as if they were would be too "
                 "short."
+            )
+        if unit.rows_per_unit > 1 and not unit.whole and unit.column is None:
+            raise ValueError(
+                f"{type(self).__name__} needs to know whose each row is, as rows of one unit are "
+                "not independent: in place of rows_per_unit, give fit(X, y, unit=ids), or the "
+                "table and a schema that names the column of the unit."
             )
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),
@@ -53,10 +64,11 @@ class TableEstimator(TableModel, ScalingModel):
     def _prepare(
         self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
+        assert promise.unit.rows_per_unit == 1 or rows.owners is not None, "unknown owners"
         spend = super()._prepare(settings, promise, noise, rows)
         if settings.n_rows:
-            numbers = settings.n_rows, rows.n_features, promise.budget, settings.intercept
-            asked, instead = RequestedTable(*numbers), self.family.words.sparse
+            asked = _requested(settings.n_rows, rows, promise.budget, settings)
+            instead = self.family.words.sparse
             needs = table_needs(self.table_rule, asked)
             if needs is not None:
                 raise refused(asked, needs, ZCDP.free(), None, counted=False, instead=instead)
@@ -79,7 +91,7 @@ class TableEstimator(TableModel, ScalingModel):
 
         if start.choices.n_rows is None:
             charges.book(spending.share(rules.COUNT_SHARE))
-            start = replace(start, spending=spending.counted(start.rows.n_rows, admit))
+            start = replace(start, spending=spending.counted(start.rows.n_units, admit))
         else:
             self._book_admitted(charges, ZCDP.free())
         self.n_rows_ = start.spending.regime.n_rows
@@ -92,9 +104,8 @@ class TableEstimator(TableModel, ScalingModel):
     def _refuse(self, start: FitStart, rule: TableRule) -> None:
         """Raise `TableRefused` if the rule, given what was released so far, excludes the table."""
         promise, spending = start.promise, start.spending
-        asked = RequestedTable(
-            spending.regime.n_rows, start.rows.n_features, promise.budget, start.choices.intercept
-        )
+        n_rows = spending.regime.n_rows
+        asked = _requested(n_rows, start.rows, promise.budget, start.choices)
         needs = table_needs(rule, asked)
         if needs is None:
             return
@@ -129,7 +140,7 @@ class TableEstimator(TableModel, ScalingModel):
             moves = found.predicting[: len(wide.scales)]
             spread = moves * wide.scales / wide.units.feature_half_widths
             scales = (found.deviation, found.target_deviation, float(np.linalg.norm(spread)))
-            task = replace(wide.task, spending=start.spending)
+            task = replace(wide.task, spending=start.spending, design=wide.single)
             self._measure(task, wide.units, found.predicting, scales, in_sample=True)
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
@@ -182,6 +193,11 @@ class TableEstimator(TableModel, ScalingModel):
         self.inference_ = self.table_.inference(self.family)
 
 
+def _requested(n_rows: int, rows: RowSource, budget: Budget, choices: Choices) -> RequestedTable:
+    counted = "row" if rows.owners is None else "unit"
+    return RequestedTable(n_rows, rows.n_features, budget, choices.intercept, counted)
+
+
 def _binary_bounds(found: TableRelease, names: tuple[str, ...], wide: WideTask) -> frozenset[int]:
     """Return the features without an interval that have bounds as 0 and 1, and may be numbers."""
     binary = is_yes_no(wide.units.feature_bounds)
@@ -211,10 +227,13 @@ class PrivateOLS(TableEstimator):
     fit_intercept : bool, default=True
         Whether there is a constant. Without it, the line goes through a released centre.
     n_rows : int, default=None
-        A public number of rows for rules to use. With it, a table that is impossible is refused
-        before anything is charged. None: a noisy count, for 1 to 4 % of the budget.
+        A public number of rows, or of units if these have several, for rules to use. With it, a
+        table that is impossible is refused before anything is charged. None: a noisy count, for 1
+        to 4 % of the budget.
     rows_per_unit : int, default=None
-        Must be 1: rows of one unit are not independent, and standard errors would be too short.
+        Not needed: `fit(X, y, unit=ids)` or a schema says whose each row is. Then units count, each
+        as one: least squares with weights 1/m for the m rows of a unit, noise for one unit whatever
+        their number, and standard errors that are robust to correlation within units.
 
     Attributes
     ----------

@@ -23,6 +23,8 @@ class RequestedTable:
     n_features: int
     budget: Budget
     constant: bool = True
+    counted: str = "row"
+    """What is counted: rows, or units whose rows count together."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,18 @@ class TableNeeds:
     rows: int
     epsilon: float | None
     features: int
+    counted: str = "row"
 
     def words(self, instead: str) -> str:
         """Say what would make it possible, and which model selects features instead."""
         return (
             f"A table needs {listed(self._options(), 'or')}. Even then some coefficients may have "
-            f"no interval. {instead} selects features with any number of rows; simulate it first."
+            f"no interval. {instead} selects features with any number of {self.counted}s; simulate "
+            "it first."
         )
 
     def _options(self) -> Iterator[str]:
-        yield f"about {number(self.rows)} rows"
+        yield f"about {number(self.rows)} {self.counted}s"
         if self.epsilon is not None:
             yield f"an epsilon of about {self.epsilon:g}"
         if self.features:
@@ -64,6 +68,7 @@ def table_needs(rule: TableRule, asked: RequestedTable) -> TableNeeds | None:
         int(_up(rows)),
         None if more is None else _up(ZCDP(Fraction(more)).epsilon(budget.delta)),
         max(0, rule.most_columns(asked.n_rows, rho, columns) - asked.constant),
+        asked.counted,
     )
 
 
@@ -116,7 +121,7 @@ class TableRefused(ValueError):
 
 
 NOISE = "privacy noise would hide the coefficients even of uncorrelated features."
-FEW_ROWS = "standard errors need at least ten rows for each coefficient, the constant among them."
+FEW_ROWS = "standard errors need at least ten {}s for each coefficient, the constant among them."
 
 
 def refused(
@@ -129,10 +134,10 @@ def refused(
     instead: str,
 ) -> TableRefused:
     """Return the refusal of a table, with what was charged for it."""
-    rows = how_many(asked.n_rows, "row")
+    rows = how_many(asked.n_rows, asked.counted)
     given = f"about {rows} (a noisy count)" if counted else f"{rows} (declared)"
     budget = asked.budget
-    why = NOISE if needs.epsilon is not None else FEW_ROWS
+    why = NOISE if needs.epsilon is not None else FEW_ROWS.format(asked.counted)
     message = (
         f"a table of {how_many(asked.n_features, 'feature')} is not possible with {given} at "
         f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}: {why} {needs.words(instead)} "

@@ -48,7 +48,7 @@ from dpscreen.models.categories import (
 from dpscreen.models.delivery import BoundsNote, fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.base import Path
+from dpscreen.solvers.base import COUNTS, Path
 from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
 from dpscreen.solvers.results import (
@@ -125,13 +125,18 @@ class Release:
         """Return the number of rows that rules used, and where it is from; None without one."""
         if self.n_rows is None:
             return None
-        many = f"{number(self.n_rows, digits=12)} rows"
+        many = f"{number(self.n_rows, digits=12)} {'units' if self.of_units else 'rows'}"
         return f"about {many} (a noisy count)" if self.rows_are_counted else f"{many} (declared)"
 
     @property
+    def of_units(self) -> bool:
+        """Whether units count in a table, and not their rows."""
+        return self.table is not None and self.statement.rows_per_unit > 1
+
+    @property
     def rows_are_counted(self) -> bool:
-        """Whether the number of rows is a noisy count."""
-        return any(one.purpose == COUNT for one in self.statement.mechanisms)
+        """Whether the number of rows, or of units, is a noisy count."""
+        return any(one.purpose in COUNTS for one in self.statement.mechanisms)
 
     @property
     def n_features(self) -> int:
@@ -309,9 +314,6 @@ class Release:
         )
 
 
-COUNT = "the number of rows"
-"""What a statement calls the noisy count."""
-
 ABOUT = ("target", "author", "date", "purpose")
 
 
@@ -331,7 +333,7 @@ def about_facts(release: Release) -> list[tuple[str, str]]:
     told = {"Target": release.target} | {
         name.capitalize(): release.about.get(name) for name in ABOUT[1:]
     }
-    told["Rows"] = release.n_rows_words
+    told["Units" if release.of_units else "Rows"] = release.n_rows_words
     return [(name, text) for name, text in told.items() if text]
 
 
@@ -647,6 +649,8 @@ def reading_of(release: Release) -> Iterator[str]:
         scale = release.scale_of_effects
         refit = REFIT.format(AS_RATIOS.format(scale.heading) if scale.ratio else "")
         yield ("" if release.table else refit) + prose(release.inference.wording)
+    if release.of_units:
+        yield EACH_AS_ONE
     if release.quality is not None:
         yield f"Released quality{_where(release)}: {release.quality}"
     notes = release.bounds_notes or ()
@@ -658,6 +662,12 @@ def reading_of(release: Release) -> Iterator[str]:
             "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
             f"point, in {listed(names)}; bounds_notes_ has the details."
         )
+
+
+EACH_AS_ONE = (
+    "Every unit counts as one, whatever the number of its rows: least squares with weights 1/m for "
+    "its m rows, and standard errors that are robust to correlation within units."
+)
 
 
 def _where(release: Release) -> str:
@@ -745,7 +755,8 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     if release.table is not None and not release.fit_intercept:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
     if release.table is not None and release.table.is_shiftable:
-        lines.append(f"groups under {release.table.undetected:.0f} rows can go undetected")
+        what = "units" if release.of_units else "rows"
+        lines.append(f"groups under {release.table.undetected:.0f} {what} can go undetected")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)

@@ -41,13 +41,17 @@ class Accountant:
     sensitivities they rest on are wrong.
 
     The limit is for one unit. Mechanisms state what one row costs; the k rows of a unit move
-    whatever they are given k times as far, so a unit costs k² as much (Lemma 18).
+    whatever they are given k times as far, so a unit costs k² as much (Lemma 18). Where units are
+    `averaged`, the rows of one move it as far as one row (Lemma 89).
     """
 
-    def __init__(self, noise: Noise, *, limit: ZCDP | None, unit: Unit = ROW) -> None:
+    def __init__(
+        self, noise: Noise, *, limit: ZCDP | None, unit: Unit = ROW, averaged: bool = False
+    ) -> None:
         self.noise = noise
         self.limit = limit
         self.unit = unit
+        self.averaged = averaged
         self.spent = ZCDP.free()
         self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
 
@@ -60,8 +64,8 @@ class Accountant:
 
     @property
     def rows_per_unit(self) -> int:
-        """Return k, the most rows that one unit has."""
-        return self.unit.rows_per_unit
+        """Return k, the most rows of one unit that count by themselves."""
+        return 1 if self.averaged else self.unit.rows_per_unit
 
     @property
     def uses(self) -> tuple[Use, ...]:

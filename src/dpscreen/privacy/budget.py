@@ -171,7 +171,9 @@ def gaussian_sigma(step: Budget, *, sensitivity: float) -> float:
 NAMELESS = "one unit"
 VALUE_OF = "one value of the column "
 COUNTED = ", with the disclosed number of rows held fixed"
-MOST_ROWS = re.compile(r" \(at most ([0-9]+) rows?\)$")
+MOST_ROWS = re.compile(r" \((?:at most ([0-9]+) rows?|all rows)\)$")
+ALL_ROWS = 2**20
+"""What stands for the number of rows of a unit where no number is declared or needed."""
 ESCAPED = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"
 QUOTED = re.compile(rf"""'(?:[^'\\\n]|{ESCAPED})*'|"(?:[^"\\\n]|{ESCAPED})*\"""")
 
@@ -180,6 +182,7 @@ QUOTED = re.compile(rf"""'(?:[^'\\\n]|{ESCAPED})*'|"(?:[^"\\\n]|{ESCAPED})*\""""
 class Unit:
     """A row; or whoever has up to so many rows, identified by the values of a column if it has one.
 
+    A unit with `ALL_ROWS` may have any number: then ids came with the rows, which count together.
     Where there is a column, surplus rows of a unit were left out, and rows without a value. A row
     that is added can then take another's place, so even at one row a unit the promise is not one
     for rows (docs/theory/mechanisms.md, Lemma 18).
@@ -198,15 +201,22 @@ class Unit:
         return self.column is None and self.rows_per_unit == 1
 
     @property
+    def whole(self) -> bool:
+        """Whether all rows of a unit are used, however many."""
+        return self.rows_per_unit == ALL_ROWS
+
+    @property
     def most(self) -> str:
         """Say how many rows of it there are at most."""
+        if self.whole:
+            return "all rows"
         return f"at most {self.rows_per_unit} row{'s' * (self.rows_per_unit > 1)}"
 
     @property
     def preparation(self) -> str:
         """Say what was done to the rows for its sake; nothing if no column identifies units."""
         if self.column is None:
-            return ""
+            return "rows without an id left out; " if self.whole else ""
         return (
             f"of each value of the column {self.column!r} {self.most} kept, and rows without one "
             "left out; "
@@ -241,7 +251,7 @@ def worded(words: str) -> tuple[str, str | None]:
     A ledger's owner may have named a unit in words of their own.
     """
     most = MOST_ROWS.search(words)
-    return (words, None) if most is None else (words[: most.start()], most[1])
+    return (words, None) if most is None else (words[: most.start()], most[1] or str(ALL_ROWS))
 
 
 def neighbours_of(unit: str, *, rows_disclosed: bool) -> str:

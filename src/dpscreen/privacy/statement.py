@@ -52,6 +52,10 @@ PREPROCESSING = (
     "outside the budget: values are clipped to bounds that are public or released, each row by "
     "itself; whatever was done to the rows before the fit is not covered"
 )
+AVERAGED = (
+    "what the rows of one unit add to a sum is averaged, and counts as one row's "
+    "(docs/theory/mechanisms.md, Lemma 89); "
+)
 TUNING = (
     "the fit's own choices are functions of public and released numbers, charged to the "
     "budget; comparing several fits, or setting parameters by looking at the data, is not covered"
@@ -72,7 +76,8 @@ NOT_COVERED = (
 class MechanismRecord:
     """One line of the account: a mechanism with its sensitivity, noise scale and count.
 
-    Sensitivity and cost are for one unit: k times and k² times those of a row.
+    Sensitivity and cost are for one unit: k times and k² times those of a row, if k rows of one
+    count by themselves.
     """
 
     purpose: str
@@ -145,7 +150,7 @@ class PrivacyStatement:
     ) -> PrivacyStatement:
         """Close the account of a fit."""
         proven, unit = accountant.limit is not None, accountant.unit
-        k = unit.rows_per_unit
+        k = accountant.rows_per_unit
         return cls(
             epsilon=float(budget.epsilon),
             delta=float(budget.delta),
@@ -161,10 +166,10 @@ class PrivacyStatement:
             noise=accountant.noise.description,
             secure_noise=accountant.noise.secure,
             unit=str(unit),
-            rows_per_unit=k,
+            rows_per_unit=unit.rows_per_unit,
             rows_disclosed=rows_disclosed,
             composition=composition if proven else NO_COMPOSITION,
-            preprocessing=unit.preparation + PREPROCESSING,
+            preprocessing=unit.preparation + AVERAGED * accountant.averaged + PREPROCESSING,
         )
 
     @property

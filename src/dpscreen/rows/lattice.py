@@ -25,7 +25,8 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
-from dpscreen.rows.mixed import MixedRows, RowCount
+from dpscreen.rows.mixed import WHOLE, MixedRows, RowCount
+from dpscreen.rows.owners import Owners
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (
     LEVELS,
@@ -202,6 +203,8 @@ class LatticeRows(ExactDesign):
 
     n_rows: int
     target: Array
+    owners: Owners | None = None
+    """Whose the rows are, if units with several rows count as one."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[object, Any]] = {}
@@ -262,21 +265,24 @@ class LatticeRows(ExactDesign):
         )
 
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
-        """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
-        return exact_gram(self.made_short(short)[0])
+        """Return Σxxᵀ over short rows, in whole numbers of 1/2^28; of units, their means."""
+        rows, _ = self.made_short(short)
+        return exact_gram(rows if self.owners is None else self.owners.shared(rows))
 
 
 class LatticeDesign(LatticeRows):
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
-    def __init__(self, columns: Narrow, target: Array, loss: Loss = SQUARED) -> None:
+    def __init__(
+        self, columns: Narrow, target: Array, loss: Loss = SQUARED, owners: Owners | None = None
+    ) -> None:
         super().__init__()
         if columns.shape[1] > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != columns.shape[1:]:
             raise ValueError("there must be one target for every row.")
         self.columns = np.ascontiguousarray(columns)
-        self.target, self.loss = target, loss
+        self.target, self.loss, self.owners = target, loss, owners
         self.n_features, self.n_rows = columns.shape
 
     @classmethod
@@ -320,7 +326,7 @@ class LatticeDesign(LatticeRows):
         return self._with(short_rows(self.columns[:n_features], row_norm))
 
     def _with(self, columns: Narrow) -> LatticeDesign:
-        return LatticeDesign(columns, self.target, self.loss)
+        return LatticeDesign(columns, self.target, self.loss, self.owners)
 
 
 def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
@@ -426,9 +432,13 @@ class LatticePoint(ExactPoint):
         return _sums(rows, short_residuals(self.residual_levels(clip), factors))
 
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return count(rows, ‖x‖², residuals, *args)."""
+        """Return count(rows, ‖x‖², residuals, *args); the mean of ψx is the row of a unit."""
         rows, factors = self.design.made_short(mixed)
         residuals = mixed.residuals(self.residual_levels(clip), factors)
+        if self.design.owners is not None:
+            means = self.design.owners.means(rows, residuals)
+            whole = np.full(means.shape[1], WHOLE, dtype=np.int16)
+            return count(means, squared_lengths(means), whole, *args)
         return count(rows, self.design.short_squares(mixed), residuals, *args)
 
     def curved_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:

@@ -20,6 +20,9 @@ from dpscreen.rows.sums import LEVELS, added_up, both_triangles, in_parts
 RowCount = Callable[..., Integers]
 """Short rows, ‖x‖², residuals in levels and other arguments to whole numbers that add up."""
 
+WHOLE = LEVELS - 1
+"""A residual of nearly 1, which is not clipped: that of a unit, whose row is a mean of ψx."""
+
 _SAFE = 1 - 1e-12
 _BITS = 53 - 14 - 1  # of a sum of products with cells, all exact in floats
 

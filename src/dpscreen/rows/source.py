@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import AnyArray, Array, Integers, Mask
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
 from dpscreen.rows.lattice import ExactDesign, LatticeDesign
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.marks import column_sums, marks_of
+from dpscreen.rows.owners import Owners, row_digests
 from dpscreen.rows.sums import ColumnMap, lattice_columns
 
 _BLOCK_BYTES = 8 << 20
@@ -91,10 +92,10 @@ class PublicUnits:
         build = self._gram_design if gram else self._dense_design
         return build(X, self.centred_target(y))
 
-    def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
+    def lattice_design(self, X: Array, y: Array, owners: Owners | None = None) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
         columns = lattice_columns(X, self.column_map(None), constant=self.constant)
-        return LatticeDesign(columns, self.centred_target(y), self.loss)
+        return LatticeDesign(columns, self.centred_target(y), self.loss, owners)
 
     def column_map(self, features: Sequence[int] | None) -> ColumnMap:
         """Return how some features are mapped, or all."""
@@ -194,6 +195,9 @@ class RowSource(ABC):
     keeps_zero: ClassVar[bool] = False
     """Whether features are scaled and never centred, because zeros are not stored."""
 
+    owners: Owners | None = None
+    """Whose the rows are, where units with several rows count as one; None if each row counts."""
+
     @property
     @abstractmethod
     def n_features(self) -> int:
@@ -203,6 +207,16 @@ class RowSource(ABC):
     @abstractmethod
     def n_rows(self) -> int:
         """Return the number of rows. It is private, unless it is disclosed."""
+
+    @property
+    def n_units(self) -> int:
+        """Return how many units count: the rows, unless it is known whose these are."""
+        return self.n_rows if self.owners is None else len(self.owners)
+
+    @property
+    def singles(self) -> RowSource:
+        """Return one row of each unit: all rows, unless it is known whose these are."""
+        return self if self.owners is None else self.where(self.owners.singles)
 
     def close(self) -> None:  # noqa: B027
         """Let go of what was kept for the fit, elsewhere than in this process."""
@@ -241,7 +255,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def where(self, chosen: Mask) -> RowSource:
-        """Return the chosen rows, one flag for each."""
+        """Return the chosen rows, one flag for each; each of them counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +264,13 @@ class ArrayRows(RowSource):
 
     X: Array
     y: Array
+    owners: Owners | None = None
+
+    def owned(self, ids: AnyArray) -> ArrayRows:
+        """Return the rows with those of each unit together; `ids` are whole numbers for each."""
+        keys = ids.astype(np.uint64), row_digests(self.X, self.y)
+        order, owners = Owners.of(np.column_stack(keys))
+        return ArrayRows(self.X[order], self.y[order], owners)
 
     @property
     def n_features(self) -> int:
@@ -271,7 +292,7 @@ class ArrayRows(RowSource):
 
     def lattice(self, units: PublicUnits) -> ExactDesign:
         """Return the rows in public units on the lattice."""
-        return units.lattice_design(self.X, self.y)
+        return units.lattice_design(self.X, self.y, self.owners)
 
     def where(self, chosen: Mask) -> ArrayRows:
         """Return the chosen rows."""

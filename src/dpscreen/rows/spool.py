@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array, Integers, Mask, Words
+from dpscreen.rows.owners import Owners, row_digests
+
+ROWS_PER_PART = 2**16
 
 
 class Spool:
@@ -43,6 +46,9 @@ class Spool:
                 self._spill()
         self._target = np.concatenate(targets)
         self._kept: Mask | None = None
+        self._in_memory = in_memory
+        self.keys: Words | None = None
+        """Two words that identify the unit of each row, where units have several."""
 
     def keep(self, chosen: Mask) -> None:
         """Leave out all rows but the chosen, one flag for each."""
@@ -68,6 +74,32 @@ class Spool:
                 block = block[self._kept[place : place + length]]
             place += length
             yield block if features is None else np.ascontiguousarray(block[:, list(features)])
+
+    def grouped(self) -> tuple[Spool, Owners]:
+        """Return the rows with those of each unit together, in parts of whole units."""
+        assert self.keys is not None, "nobody said whose the rows are"
+        ends = np.cumsum([0, *(len(block) for block in self.chunks([0]))])
+        digests = [
+            row_digests(block, self._target[start:end])
+            for block, start, end in zip(self.chunks(None), ends, ends[1:], strict=False)
+        ]
+        order, owners = Owners.of(np.column_stack((self.keys, np.concatenate(digests))))
+        places = order if self._kept is None else np.flatnonzero(self._kept)[order]
+        parts = (
+            (self._at(places[part]), self._target[order[part]])
+            for part in owners.parts(ROWS_PER_PART)
+        )
+        made = Spool(parts, self.n_features, self.feature_names, in_memory=self._in_memory)
+        return made, owners
+
+    def _at(self, places: Integers) -> Array:
+        """Return the rows at these places, in the order of arrival and before any choice."""
+        if self.fits_memory:
+            self._blocks = [np.concatenate(self._blocks)]  # parts are asked for one by one
+            self._lengths = [len(self._blocks[0])]
+            return self._blocks[0][places]
+        shape = sum(self._lengths), self.n_features
+        return np.asarray(np.memmap(self._file, np.float64, "r", shape=shape)[places])
 
     def target(self) -> Array:
         """Return the target of all rows."""

@@ -18,6 +18,7 @@ from dpscreen._core.arrays import Array, Integers, Mask, Narrow
 from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
+from dpscreen.rows.owners import Owners
 from dpscreen.rows.parts import Move, PartedDesign, PointMoves, Question, asked
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
@@ -50,8 +51,10 @@ class StreamedDesign(PartedDesign):
         n_columns: int,
         constant: bool,
         loss: Loss = SQUARED,
+        owners: Owners | None = None,
     ) -> None:
         super().__init__(n_columns, loss)
+        self._owners = owners
         self._read = read
         self._target = target
         self._constant = n_columns - 1 if constant else None
@@ -94,7 +97,8 @@ class StreamedDesign(PartedDesign):
         answers: Any = 0
         for where, columns in self._parts(None):
             _move(self._fit[where], columns, pending)
-            rows = LatticeDesign(columns, self._target[where], self.loss)
+            owners = None if self._owners is None else self._owners.part(where)
+            rows = LatticeDesign(columns, self._target[where], self.loss, owners)
             point = question.point
             subject = rows if point is None else self._point_of(rows, where, point)
             answers = answers + asked(subject, question)
@@ -157,9 +161,13 @@ class StreamedRows(RowSource):
     """
 
     def __init__(
-        self, reader: ChunkReader, *, watch: Callable[[int, int], None] | None = None
+        self,
+        reader: ChunkReader,
+        *,
+        watch: Callable[[int, int], None] | None = None,
+        owners: Owners | None = None,
     ) -> None:
-        self.reader = reader
+        self.reader, self.owners = reader, owners
         self._watch = watch
         self._passes, self._expected = 0, 0
         self._y = reader.target()
@@ -173,6 +181,10 @@ class StreamedRows(RowSource):
     def n_rows(self) -> int:
         """Return the number of rows."""
         return len(self._y)
+
+    def grouped(self) -> StreamedRows:
+        """Return the rows with those of each unit together."""
+        raise ValueError("nobody said whose these rows are.")
 
     def announce(self, passes: int) -> None:
         """Expect so many more passes over the rows."""
@@ -207,6 +219,7 @@ class StreamedRows(RowSource):
             n_columns=units.n_candidates,
             constant=units.constant,
             loss=units.loss,
+            owners=self.owners,
         )
 
     def where(self, chosen: Mask) -> StreamedRows:

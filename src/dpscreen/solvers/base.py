@@ -28,6 +28,9 @@ from dpscreen.solvers.rules import Regime
 MOST_GRAINS = 2.0**40
 """How far a weight moves at most, in grains: beyond, whole numbers would overflow. Derived."""
 
+COUNTS = "the number of rows", "the number of units"
+"""What is counted first: rows, or units whose rows count together."""
+
 FINE = 2**10
 """Into how many units one row's largest change of a sum is divided before noise is added.
 Conventional."""
@@ -50,17 +53,25 @@ class Spending:
 
     @classmethod
     def of(
-        cls, budget: Budget, unit: Unit, noise: Noise, *, n_rows: int | None, n_features: int
+        cls,
+        budget: Budget,
+        unit: Unit,
+        noise: Noise,
+        *,
+        n_rows: int | None,
+        n_features: int,
+        averaged: bool = False,
     ) -> Spending:
         """Return the whole budget for one unit; the rules see what of it one row may cost.
 
-        Where the number of rows is not public, it has to be `counted` first.
+        Where the number of rows is not public, it has to be `counted` first. Where units are
+        `averaged`, each is a row to the rules, and its rows are not counted.
         """
+        accountant = Accountant(noise, limit=ZCDP.within(budget), unit=unit, averaged=averaged)
         limit = ZCDP.within(budget)
-        rho = float(limit / unit.rows_per_unit**2)
+        rho = float(limit / accountant.rows_per_unit**2)
         regime = Regime(n_rows or rules.LEAST_ROWS, n_features, rho)
-        accountant, doubt = Accountant(noise, limit=limit, unit=unit), rules.ROUND * regime.n_rows
-        return cls(accountant, limit, regime, count_noise=doubt)
+        return cls(accountant, limit, regime, count_noise=rules.ROUND * regime.n_rows)
 
     def counted(
         self, n_rows: int, admit: Callable[[Spending, ZCDP], None] | None = None
@@ -87,7 +98,7 @@ class Spending:
 
         (docs/theory/marginals.md, Lemma 22)
         """
-        cost, purpose = self.share(share), "the number of rows"
+        cost, purpose = self.share(share), COUNTS[self.accountant.averaged]
         return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)
 
     def _with_rows(self, noisy: float, noise: float) -> Spending:

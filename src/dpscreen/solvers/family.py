@@ -427,6 +427,11 @@ class Family:
         """Return the target's standard deviation, where predictors are in its units; else 1."""
         return math.hypot(residuals, explained) if self.has_scale and self.quadratic else 1.0
 
+    @property
+    def averages_units(self) -> bool:
+        """Whether a table counts units, whatever their rows: then its meat is of their means."""
+        return self.quadratic
+
     def mean_curvature(self, mean: float, variance: float) -> float:
         """Return the mean of the curvature over rows whose predictors are normal."""
         ends = -self.saturated, self.saturated

@@ -72,10 +72,15 @@ class TableTask:
         """Return a share of the table's budget."""
         return self.budget * Fraction(share)
 
-    def start(self) -> ExactPoint:
-        """Return the point at which all weights are zero, but for that of an offset."""
-        task = self.wide.task
-        return task.with_offset(task.design.start(task.deviation / GRAINS))
+    def start(self, *, single: bool = False) -> ExactPoint:
+        """Return the point of all rows, or one of each unit, at no weights but of an offset."""
+        task, design = self.wide.task, self.wide.single if single else self.wide.task.design
+        return task.with_offset(design.start(task.deviation / GRAINS))
+
+    @property
+    def averaged(self) -> bool:
+        """Whether units count, and not rows."""
+        return self.accountant.averaged
 
     @cached_property
     def scales_per_cell(self) -> Array:
@@ -193,7 +198,9 @@ def _release_longest(task: TableTask, matrix: Array) -> float:
     """Release about the largest norm of whitened rows (docs/theory/marginals.md, Lemma 22)."""
     top = 256.0 * math.sqrt(len(matrix))
     rows = MixedRows.near(task.columns, matrix / top)
-    counts = task.start().row_total(length_counts, task.wide.task.deviation, rows, N_CELLS)
+    counts = task.start(single=True).row_total(
+        length_counts, task.wide.task.deviation, rows, N_CELLS
+    )
     noisy, noise = release_histograms(
         task.accountant,
         counts[None, :],

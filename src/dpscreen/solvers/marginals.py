@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -977,6 +977,13 @@ class WideTask:
     units: PublicUnits
     scales: Array
     left: Array
+    rows: RowSource
+
+    @cached_property
+    def single(self) -> ExactDesign:
+        """Return one row of each unit on the lattice: all rows, if each counts."""
+        whole = self.rows.owners is None
+        return self.task.design if whole else self.rows.singles.lattice(self.units)
 
 
 def _target_units(family: Family, bounds: Array) -> dict[str, Any]:
@@ -1009,18 +1016,19 @@ def standardise_widely(
     """Release marginals, unless they are known, and put rows on the lattice for a table.
 
     The table has so many columns, or all features. Rows beside a point mass of the target may be
-    all that determines a coefficient, detected or not, so its scale is that of all rows.
+    all that determines a coefficient, detected or not, so its scale is that of all rows. Where
+    units count, marginals are those of one row of each (docs/theory/mechanisms.md, Lemma 89).
     """
     found, target = known
+    singles = rows.singles
     if target is None:
-        target = release_target(spending, rows, bounds[1], family=family)
+        target = release_target(spending, singles, bounds[1], family=family)
         target = replace(target, scale=target.spread)
     if found is None:
-        found = release_marginals(spending, rows, bounds[0], choices, more=TABLE_MARGINALS)
+        found = release_marginals(spending, singles, bounds[0], choices, more=TABLE_MARGINALS)
     located = found is not None
     found = found or Marginals.declared_only(representable(bounds[0]))
-    columns = (len(bounds[0]) if n_columns is None else n_columns) + choices.intercept
-    longest = math.sqrt(SQUARED_NORM * columns)
+    longest = math.sqrt(SQUARED_NORM * ((n_columns or len(bounds[0])) + choices.intercept))
     ranges = found.within(TABLE_RANGE) if located else found.declared
     reach = np.maximum(ranges[:, 1] - found.centres, found.centres - ranges[:, 0])
     units = PublicUnits(
@@ -1045,4 +1053,4 @@ def standardise_widely(
         **_of_outcomes(family, target, units.weight_of_one(choices.offset)),
     )
     left = found.kept(longest) if located else np.ones(len(bounds[0]))
-    return WideTask(task, units, found.scales, left)
+    return WideTask(task, units, found.scales, left, rows)

@@ -84,6 +84,10 @@ KEPT, REACH = 2.0, 3.0
 """Residuals of high-leverage rows that clips keep, in standard deviations; and the multiple of the
 norm bound up to which rows count whole in the last round. Tuned."""
 
+ROOM = 4.0
+"""Multiple of the clip of units up to which residuals of their single rows stay whole: two bits of
+the lattice. Conventional."""
+
 SHORT_ROWS, FAR_OUT = 0.5, 2.0
 """Norms, over their mean, below which rows have residuals clipped alike, and from which on they
 have high leverage. Conventional."""
@@ -497,14 +501,15 @@ class TableRounds:
         predicting = self.point.weights
         unseen = [one.feature for one in hidden if not one.detected]
         predicting[self.task.columns[unseen]] = 0
+        deviation = self.release_deviation() if self.task.averaged else self.deviation
         return TableRelease(
             self.family,
             table,
             predicting,
             *known,
             hidden,
-            self.deviation,
-            self.family.target_deviation(self.deviation, explained_by),
+            deviation,
+            self.family.target_deviation(deviation, explained_by),
             self.release_long(),
             self.undetected,
         )
@@ -519,6 +524,7 @@ class TableRounds:
         """Return what rounds and curvature share: what histograms, meat and count leave."""
         search, last = self._histogram_shares
         histograms = len(self.plan.search) * search + len(self.plan.last) * last
+        histograms += last * self.task.averaged
         scaled = (CUT_SHARE + histograms) * self.family.has_scale
         curved, meat = self.family.releases_curvature, self.family.releases_meat
         scaled += NORM_SHARE * (curved and meat)
@@ -625,8 +631,11 @@ class TableRounds:
 
     @property
     def deviation(self) -> float:
-        """Return the standard deviation of residuals, as far as it is known."""
-        task, found = self.task.wide.task, self.influences
+        """Return the standard deviation of residuals, or of units' means, as far as it is known."""
+        return self._deviation_of(self.influences)
+
+    def _deviation_of(self, found: Influences | None) -> float:
+        task = self.task.wide.task
         if found is None or not found.detected:
             return task.residual_scale
         by_median = PER_MEDIAN * found.median / self.conditioner.mean_norm
@@ -651,35 +660,54 @@ class TableRounds:
 
     def move_to(self, theta: Array) -> None:
         """Move the point's weights there, by whole steps of its lattice."""
-        weights = self.conditioner.matrix.T @ theta
-        moves = (weights - self.point.weights[self.task.columns]) / self.point.scale
+        self._move(self.point, self.conditioner.matrix.T @ theta)
+
+    def _move(self, point: ExactPoint, weights: Array) -> None:
+        moves = (weights - point.weights[self.task.columns]) / point.scale
         for column, move in zip(self.task.columns.tolist(), moves.tolist(), strict=True):
-            self.point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))
+            point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))
 
     def _clips(self, influence: float) -> tuple[float, float]:
         """Return where residuals are clipped whatever their row, and where times a row's norm.
 
-        Short rows stay whole. The second is in units in which both bounds are 1.
+        Short rows stay whole, and rows of units, of which only the mean is clipped for noise. The
+        second is in units in which both bounds are 1.
         """
-        short = SHORT_ROWS * self.conditioner.mean_norm
+        short = SHORT_ROWS * self.conditioner.mean_norm / (ROOM if self.task.averaged else 1.0)
         residual = min(influence / short, self.family.loss.bound)
         return residual, min(influence / (residual * self.conditioner.row_norm), 1.0)
 
     def release_influences(self, top: float, residual: float, cost: ZCDP) -> Influences:
         """Release how many influences have which size (docs/theory/marginals.md, Lemma 22)."""
+        return self._influences(self.point, top, residual, cost, "sizes of influences")
+
+    def _influences(
+        self, point: ExactPoint, top: float, residual: float, cost: ZCDP, purpose: str
+    ) -> Influences:
         cap = top / (residual * self.conditioner.row_norm)
-        counts = self.point.row_total(size_counts, residual, self.conditioner.rows, cap, N_CELLS)
+        counts = point.row_total(size_counts, residual, self.conditioner.rows, cap, N_CELLS)
         near = N_CELLS + 1 - (FAR_CELLS if self.rounds else 0)
         first = np.array([*range(near), *range(near, N_CELLS + 2, 3)])
         noisy, noise = release_histograms(
             self.task.accountant,
             np.add.reduceat(counts, first)[None, :],
             cost=cost,
-            purpose="sizes of influences",
+            purpose=purpose,
         )
         edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
         one_sided = max(self.task.wide.task.asymmetry, ONE_SIDED)
         return Influences(edges[first[1:] - 1], noisy[0], noise, self.task.n_rows, one_sided)
+
+    def release_deviation(self) -> float:
+        """Release the standard deviation of residuals from one row of each unit.
+
+        (docs/theory/marginals.md, Lemma 22; docs/theory/mechanisms.md, Lemma 89)
+        """
+        point, last = self.task.start(single=True), self.rounds[-1].clip
+        self._move(point, self.point.weights[self.task.columns])
+        top, cost = 8 * last, self.task.share(self._histogram_shares[1])
+        purpose = "sizes of influences of one row of each unit"
+        return self._deviation_of(self._influences(point, top, self._clips(top)[0], cost, purpose))
 
     def release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
         """Release −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25)."""
@@ -776,7 +804,8 @@ class TableRounds:
         """Release how many rows were norm-clipped (docs/theory/mechanisms.md, Lemma 13), if any."""
         times = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
         rows = self.conditioner.rows.smaller(times)
-        count = self.point.row_total(long_count, self.task.wide.task.deviation, rows)
+        point = self.task.start(single=True) if self.task.averaged else self.point
+        count = point.row_total(long_count, self.task.wide.task.deviation, rows)
         noisy, noise = self.task.wide.task.spending.release_sum(
             int(count[0]),
             most=1,
@@ -843,13 +872,16 @@ class Answer:
         common = directions @ (self.meat.floored(spread) + noise) @ directions.T
         wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
         covariance = common * np.outer(wider, wider)
+        usual = np.sqrt(plain) * math.sqrt(self._dispersion)
+        if self.fit.task.averaged:  # rows of a unit are not independent
+            usual = np.sqrt(squares * sampling)
         self._withhold(np.sqrt(private))
         largest = self.fit.rounds[-1].clip + self.cut_off.excess
         return (
             (covariance + covariance.T) / 2,
             np.clip(freedom, LEAST_FREEDOM, 1e6),
             bias,
-            np.sqrt(plain) * math.sqrt(self._dispersion),
+            usual,
             self.fit.undetected * largest * np.sqrt(squares),
         )
 

@@ -376,7 +376,8 @@ class Draft:
         """Return what keeps the question from being asked, in the page's words."""
         found = self._schema_problems()
         messages = [one.said(VOICE) for one in found]
-        if (self.block.get("rows_per_unit") or 1) > 1 and self.has_intervals:
+        several = (self.block.get("rows_per_unit") or 1) > 1
+        if several and self.has_intervals and not self.averages_units:
             messages.append(message("studio.intervals-need-one-row"))
         choice = choice_of(self.method)
         if not found and not choice.family.fits(self.classes, self._target_low):
@@ -385,6 +386,12 @@ class Draft:
                 unfit = message("studio.target-not-binary", model=choice.title)
             messages.append(unfit)
         return messages
+
+    @property
+    def averages_units(self) -> bool:
+        """Whether the rows of a unit count together, so that their number does not matter."""
+        choice = choice_of(self.method)
+        return choice.table and choice.family.averages_units
 
     @property
     def has_intervals(self) -> bool:

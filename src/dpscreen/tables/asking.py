@@ -266,7 +266,7 @@ class _MostRowsStep(_Step):
     def question(self, document: Document) -> SchemaQuestion:
         return SchemaQuestion(
             f"At most how many rows of one {shortened(document['unit'], 40)} are used?",
-            "More rows of each carry more information, but the noise grows with their number.",
+            "Noise grows with their number, except in PrivateOLS, where each unit counts as one.",
             str(document.get("rows_per_unit", 1)),
         )
 

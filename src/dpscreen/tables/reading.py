@@ -16,13 +16,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
+from dpscreen.rows.owners import row_digests, sorted_by_owner
 from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
 from dpscreen.tables.declaration import Declaration
 
@@ -54,6 +54,8 @@ class EncodedRows:
     _y: Array
     feature_names: tuple[str, ...] | None = None
     unit: Unit | None = None
+    keys: Words | None = None
+    """Two words that identify the unit of each row, where units have several and all were read."""
 
     def __len__(self) -> int:
         return len(self._y)
@@ -113,7 +115,8 @@ def stream_rows(
     if size < 1:
         raise ValueError("rows_per_chunk must be at least 1")
     source = source_of(Path(path), schema, encoder.columns_of_rows)
-    chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, size)
+    rows = _kept_rows(source, encoder, schema, _counter(schema, Forgetful))
+    chunks = _chunks(rows, encoder.width, size)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
@@ -162,7 +165,7 @@ def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
 
     if is_stream(frame):
         spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
-        return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit)
+        return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
     encoder = encoder_of(schema)
     return _gathered(batches_of(frame, schema, encoder.columns_of_rows), encoder, schema)
 
@@ -186,22 +189,24 @@ def _features(source: Any, schema: Declaration, **options: Any) -> Array:
 
 
 def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = None) -> Spool:
-    """Return the rows of a source that exports Arrow, read once, whatever their order.
+    """Return the rows of a source that exports Arrow, or of a file, read once.
 
-    At most a quarter of the memory is filled with them, or so many bytes.
+    The order of the rows of a source does not matter; of a unit in a file the first are kept. At
+    most a quarter of the memory is filled with them, or so many bytes.
     """
     from dpscreen.rows.spool import Spool
-    from dpscreen.tables.streams import batches_of
 
     encoder = encoder_of(schema)
-    batches = batches_of(source, schema, encoder.columns_of_rows)
-    choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
-    parts = _kept_rows(batches, encoder, schema, choice)
+    batches = source_of(source, schema, encoder.columns_of_rows)
+    counter = _counter(schema, UnitCounter if isinstance(source, Path) else UnitChoice)
+    parts = _kept_rows(batches, encoder, schema, counter)
     chunks = _chunks(parts, encoder.width, _rows_at_once(encoder))
     most = available_memory() // 4 if in_memory is None else in_memory
     spool = Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
-    if choice is not None:
-        spool.keep(choice.chosen())
+    if isinstance(counter, UnitChoice):
+        spool.keep(counter.chosen())
+    if counter is not None and schema.rows_per_unit > 1:
+        spool.keys = counter.keys
     return spool
 
 
@@ -243,7 +248,8 @@ def _gathered(
 ) -> EncodedRows:
     """Collect the rows of a source without a second copy of them."""
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
-    for keep, target, batch in _kept(source, encoder, schema):
+    counter = _counter(schema)
+    for keep, target, batch in _kept(source, encoder, schema, counter):
         share = source.share()
         encoder.features(batch, X.room_for(len(batch), share))
         y.room_for(len(batch), share)[:, 0] = target
@@ -251,22 +257,24 @@ def _gathered(
         y.drop_from_last(keep)
         if progress is not None:
             progress(source.share())
-    return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
+    keys = counter.keys if counter is not None and schema.rows_per_unit > 1 else None
+    whole = X.finished(), y.finished()[:, 0]
+    return EncodedRows(*whole, encoder.feature_names, schema.privacy_unit, keys)
 
 
 def _kept_rows(
-    source: Any, encoder: Encoder, schema: Declaration, choice: UnitChoice | None = None
+    source: Any, encoder: Encoder, schema: Declaration, counter: UnitIds | None
 ) -> Iterator[Pair]:
     """Yield the features and the target of the rows that count of each batch.
 
     With a choice, all rows with an id count, and it is shown them: it chooses in the end.
     """
-    for keep, target, batch in _kept(_sliced(source, encoder), encoder, schema, choice):
+    for keep, target, batch in _kept(_sliced(source, encoder), encoder, schema, counter):
         features = np.empty((len(batch), encoder.width))
         encoder.features(batch, features)
         pair = (features, target) if keep is None else (features[keep], target[keep])
-        if choice is not None:
-            choice.look(encoder.unit_ids(batch)[keep], *pair)
+        if isinstance(counter, UnitChoice):
+            counter.look(*pair)
         yield pair
 
 
@@ -281,13 +289,15 @@ def _sliced(batches: Any, encoder: Encoder) -> Iterator[Any]:
         yield from (batch.slice(first, size) for first in range(0, len(batch), size))
 
 
+def _counter(schema: Declaration, kind: type[UnitIds] | None = None) -> UnitIds | None:
+    """Return what says which rows of a unit count; None if there are no units."""
+    return None if schema.unit is None else (kind or UnitCounter)(schema.rows_per_unit)
+
+
 def _kept(
-    source: Any, encoder: Encoder, schema: Declaration, choice: UnitChoice | None = None
+    source: Any, encoder: Encoder, schema: Declaration, counter: UnitIds | None
 ) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
-    counter: UnitChoice | UnitCounter | None = choice
-    if choice is None and schema.unit is not None:
-        counter = UnitCounter(schema.rows_per_unit)
     aim = schema.field(schema.target)
     leave_out = leaves_out(schema.block.missing_target, aim.fill, aim.classes)
     for batch in source:
@@ -298,6 +308,8 @@ def _kept(
         keep = counter.keep(encoder.unit_ids(batch)) if counter else None
         if leave_out:
             keep = ~absent if keep is None else keep & ~absent
+        if counter is not None and keep is not None:
+            counter.remember(keep)
         yield keep, target, batch
 
 
@@ -364,36 +376,62 @@ def source_of(
 # --- the first k rows of each unit ----------------------------------------------------------------
 
 
-class UnitCounter:
-    """Finds the first k rows of each unit in one pass over a file of any length.
+class UnitIds:
+    """Says which rows of a unit count, and remembers whose those are.
 
-    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
-    what makes one unit change at most k rows of what is fitted. So two ids must never be taken for
-    one another. They are compared by 128 bits of SipHash under two random keys: for ten million ids
-    some two agree with probability below 2e-25. Rows without an id may be anybody's, so they are
-    left out: taken as one unit, the removal of one person's row would let another's in. The memory
-    grows with the units, not with their ids.
+    Two ids must never be taken for one another. They are compared by 128 bits of SipHash under two
+    random keys: for ten million ids some two agree with probability below 2e-25.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._keys = secrets.token_hex(8), secrets.token_hex(8)
+        self._secrets = secrets.token_hex(8), secrets.token_hex(8)
+        self._last: Words = np.empty((0, 2), dtype=np.uint64)
+        self._owners = [self._last]
+
+    def keep(self, ids: Objects) -> Mask:
+        """Return which of the next rows may count: never one whose id is "", which is none."""
+        self._last = np.column_stack([_hashed(ids, key) for key in self._secrets])
+        return np.asarray(ids != "", dtype=np.bool_)
+
+    def remember(self, kept: Mask) -> None:
+        """Remember whose those of the last rows are that count in the end."""
+        self._owners.append(self._last[kept])
+
+    @property
+    def keys(self) -> Words:
+        """Return two words for each row that counts: they are the same for rows of one unit."""
+        return np.concatenate(self._owners)
+
+
+class UnitCounter(UnitIds):
+    """Finds the first k rows of each unit in one pass over a file of any length.
+
+    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
+    what makes one unit change at most k rows of what is fitted. Rows without an id may be
+    anybody's, so they are left out: taken as one unit, the removal of one person's row would let
+    another's in. The memory grows with the rows, where units have several, not with their ids.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
         self._table, self._counts = _empty(_SMALLEST)
         self._n_units = 0
 
     def keep(self, ids: Objects) -> Mask:
-        """Return which of these rows are among their unit's first; rows come in file order.
-
-        Never one whose id is "", which is none.
-        """
+        """Return which of these rows are among their unit's first; rows come in file order."""
         from dpscreen.rows.kernels import count_up
 
         self._make_room(len(ids))
-        keep = np.zeros(len(ids), dtype=np.bool_)
-        first, second = (_hashed(ids, key) for key in self._keys)
+        known, keep = super().keep(ids), np.zeros(len(ids), dtype=np.bool_)
+        first, second = np.ascontiguousarray(self._last.T)
         self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
-        keep &= ids != ""
-        return keep
+        return keep & known
+
+    def remember(self, kept: Mask) -> None:
+        """Remember whose rows count, where units have several."""
+        if self._most > 1:
+            super().remember(kept)
 
     def _make_room(self, more: int) -> None:
         from dpscreen.rows.kernels import move_over
@@ -407,7 +445,14 @@ class UnitCounter:
             self._table, self._counts = table, counts
 
 
-class UnitChoice:
+class Forgetful(UnitCounter):
+    """Finds the same rows, and does not remember whose they are: for one pass of many."""
+
+    def remember(self, kept: Mask) -> None:
+        """Remember nothing."""
+
+
+class UnitChoice(UnitIds):
     """Chooses k rows of each unit in any order of the rows: those whose hash is the smallest.
 
     The hash is of what a row holds, so rows that share it are the same row, and which is chosen
@@ -416,35 +461,22 @@ class UnitChoice:
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._keys = most, (secrets.token_hex(8), secrets.token_hex(8))
-        self._hashes: list[Words] = [np.empty((0, 4), dtype=np.uint64)]
+        super().__init__(most)
+        self._digests: list[Words] = [np.empty((0, 2), dtype=np.uint64)]
 
-    def keep(self, ids: Objects) -> Mask:
-        """Return which rows may be chosen: those with an id."""
-        return np.asarray(ids != "", dtype=np.bool_)
-
-    def look(self, ids: Objects, X: Array, y: Array) -> None:
-        """Remember whose the next rows are, and a hash of each."""
-        units = [_hashed(ids, key) for key in self._keys]
-        cells = (np.column_stack((X, y)) + 0.0).tobytes()  # minus nought is nought
-        size = 8 * (X.shape[1] + 1)
-        digests = b"".join(
-            blake2b(cells[k : k + size], digest_size=16).digest()
-            for k in range(0, len(cells), size)
-        )
-        hashes = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
-        self._hashes.append(np.column_stack((*units, hashes)))
+    def look(self, X: Array, y: Array) -> None:
+        """Remember a hash of each of the next rows."""
+        self._digests.append(row_digests(X, y))
 
     def chosen(self) -> Mask:
-        """Return a flag for each row that was looked at."""
-        hashes = np.concatenate(self._hashes)
-        order = np.lexsort(hashes.T[::-1])
-        units = hashes[order, :2]
+        """Return a flag for each row that was looked at; only those of chosen rows are kept."""
+        hashes = np.column_stack((self.keys, np.concatenate(self._digests)))
+        order, first = sorted_by_owner(hashes)
         place = np.arange(len(order))
-        first = np.r_[True, (units[1:] != units[:-1]).any(axis=1)][: len(order)]
         rank = place - np.maximum.accumulate(np.where(first, place, 0))
         found = np.empty(len(order), dtype=np.bool_)
         found[order] = rank < self._most
+        self._owners = [hashes[found, :2]]
         return found
 
 

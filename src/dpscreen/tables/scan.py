@@ -12,7 +12,7 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.streamed import ChunkReader, StreamedRows
+from dpscreen.rows.streamed import ChunkReader, RowsChanged, StreamedRows
 from dpscreen.tables.reading import EncodedRows, spooled_rows, stream_rows
 from dpscreen.tables.schema import TableSchema, as_schema
 
@@ -71,7 +71,7 @@ def rows_of(source: Any, schema: TableSchema) -> EncodedRows | ScannedRows:
     spool = spooled_rows(source, schema)
     if not spool.fits_memory:
         return ScannedRows(spool, schema.privacy_unit)
-    return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit)
+    return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,16 @@ class ScannedRows(StreamedRows):
     ) -> None:
         super().__init__(reader, watch=watch)
         self.unit = unit
+
+    def grouped(self) -> StreamedRows:
+        """Return the rows with those of each unit together; a file is read once more for that."""
+        spool: Any = self.reader
+        if isinstance(spool, FileRows):
+            spool = spooled_rows(spool.path, spool.schema)
+            if not self.reader.unchanged():
+                raise RowsChanged
+        made, owners = spool.grouped()
+        return StreamedRows(made, watch=self._watch, owners=owners)
 
 
 class Bar:

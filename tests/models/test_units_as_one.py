@@ -1,0 +1,188 @@
+"""PrivateOLS for units with several rows, which count as one (docs/theory/mechanisms.md)."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load, scan
+from dpscreen.models.refusal import TableRefused
+from dpscreen.privacy.budget import ALL_ROWS, Unit
+from dpscreen.rows import spool
+from dpscreen.tables.reading import read_rows, stream_rows
+from dpscreen.tables.schema import TableSchema
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+NAMES, MOST = ["a", "b", "c"], 6
+BOUNDS = {"feature_bounds": (-9, 9), "target_bounds": (-40, 40)}
+BUDGET = {"epsilon": 2, "delta": 1e-6, "random_state": 4}
+
+
+def panel(seed=0, n_units=1500):
+    """Return rows of units, half of whose residuals' variance is between them."""
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(n_units), rng.integers(1, MOST + 1, n_units))
+    X = rng.normal(size=(len(ids), 3))
+    X[:, 0] = rng.normal(size=n_units)[ids]
+    y = X @ (1.0, -2.0, 0.5) + 3 + rng.normal(size=n_units)[ids] + rng.normal(size=len(ids))
+    frame = pd.DataFrame(X, columns=NAMES).assign(y=y, who=[f"p{k}" for k in ids])
+    return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def number(name, bound):
+    return {"name": name, "type": "number", "constraints": {"minimum": -bound, "maximum": bound}}
+
+
+def schema(most=MOST):
+    features = [number(name, 9) for name in NAMES]
+    fields = [*features, number("y", 40), {"name": "who", "type": "string"}]
+    told = {"target": "y", "unit": "who", "rows_per_unit": most}
+    return TableSchema.from_dict({"fields": fields, "dpscreen": told})
+
+
+def test_with_little_noise_it_is_weighted_least_squares_robust_to_clusters():
+    frame = panel()
+    budget = BUDGET | {"epsilon": 1e4}
+    model = PrivateOLS(**budget, **BOUNDS).fit(frame[NAMES], frame["y"], unit=frame["who"])
+    weights = 1 / frame.groupby("who")["y"].transform("size")
+    want = sm.WLS(frame["y"], sm.add_constant(frame[NAMES], prepend=False), weights).fit(
+        cov_type="cluster", cov_kwds={"groups": pd.factorize(frame["who"])[0]}
+    )
+    np.testing.assert_allclose(model.params, want.params, rtol=0, atol=2e-3)
+    np.testing.assert_allclose(model.bse, want.bse, rtol=0.03)
+    alone = sm.OLS(frame["y"], sm.add_constant(frame[NAMES])).fit()
+    assert model.bse["a"] > 1.2 * alone.bse["a"]  # what independent rows would have
+    assert model.nobs == pytest.approx(1500, abs=1)
+    assert model.table_.plain_errors == pytest.approx(want.bse.to_numpy(), rel=0.05)
+    assert model.scale_ == pytest.approx(np.sqrt(2), rel=0.15)  # of single rows
+
+
+def test_every_source_gives_the_same_numbers(tmp_path, monkeypatch):
+    frame, declared = panel(1), schema()
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    relation = duckdb.from_df(frame)
+    shuffled = frame.sample(frac=1, random_state=9)
+
+    def by_schema(rows):
+        return PrivateOLS(**BUDGET, **BOUNDS).fit(rows)
+
+    here = PrivateOLS(**BUDGET, **BOUNDS).fit(frame[NAMES], frame["y"], unit=frame["who"])
+    monkeypatch.setattr(spool, "ROWS_PER_PART", 700)
+    others = {
+        "the other order": PrivateOLS(**BUDGET, **BOUNDS).fit(
+            shuffled[NAMES], shuffled["y"], unit=shuffled["who"]
+        ),
+        "arrays": PrivateOLS(**BUDGET, **BOUNDS).fit(
+            frame[NAMES].to_numpy(), frame["y"].to_numpy(), unit=frame["who"].to_numpy()
+        ),
+        "a column": PrivateOLS(**BUDGET, **BOUNDS).fit(
+            frame[[*NAMES, "who"]], frame["y"], unit="who"
+        ),
+        "encode": by_schema(declared.encode(frame)),
+        "read_rows": by_schema(read_rows(tmp_path / "rows.csv", declared)),
+        "scan of a file": by_schema(scan(tmp_path / "rows.csv", declared)),
+        "scan of a source": by_schema(scan(relation, declared)),
+        "raw table": PrivateOLS(schema=declared, **BUDGET).fit(frame),
+        "source": PrivateOLS(schema=declared, **BUDGET).fit(relation),
+    }
+    monkeypatch.setattr("dpscreen.tables.reading.available_memory", lambda: 1000)
+    others["scratch file"] = PrivateOLS(schema=declared, **BUDGET).fit(relation)
+    others["file, scratch file"] = by_schema(scan(tmp_path / "rows.csv", declared))
+    for name, other in others.items():
+        for what in ("coef_", "bse", "n_rows_", "scale_"):
+            assert np.array_equal(getattr(other, what), getattr(here, what)), (name, what)
+        assert str(other.quality_) == str(here.quality_), name
+
+
+def test_the_statement_and_the_file_say_for_whom(tmp_path):
+    frame = panel(2)
+    model = PrivateOLS(schema=schema(), epsilon=2, delta=1e-6).fit(frame)
+    statement = model.privacy_
+    assert statement.unit == "one value of the column 'who' (at most 6 rows)"
+    assert statement.mechanisms[0].purpose == "the number of units"
+    assert statement.mechanisms[0].sensitivity == 1
+    assert "averaged, and counts as one row's" in statement.preprocessing
+    assert "units (a noisy count)" in str(model.summary())
+    assert "Every unit counts as one" in model.explain()
+    model.save(tmp_path / "model.json")
+    assert load(tmp_path / "model.json").privacy_ == statement
+    whole = PrivateOLS(epsilon=2, delta=1e-6, **BOUNDS).fit(
+        frame[NAMES], frame["y"], unit=frame.who
+    )
+    assert whole.privacy_.unit == "one unit (all rows)"
+    named = frame[[*NAMES, "who"]]
+    named = PrivateOLS(epsilon=2, delta=1e-6, **BOUNDS).fit(named, frame["y"], unit="who")
+    assert named.privacy_.unit == "one value of the column 'who' (all rows)"
+    for one in (whole, named):
+        one.save(tmp_path / "whole.json", force=True)
+        assert load(tmp_path / "whole.json").privacy_ == one.privacy_
+        assert Unit.of_words(one.privacy_.unit).rows_per_unit == ALL_ROWS
+    found = json.loads((tmp_path / "whole.json").read_text())
+    found["statement"]["rows_per_unit"] = 6
+    (tmp_path / "whole.json").write_text(json.dumps(found))
+    with pytest.raises(ValueError, match="unit does not fit"):
+        load(tmp_path / "whole.json")
+
+
+def test_noise_does_not_grow_with_the_number_of_rows():
+    frame = panel(3)
+    one = frame.groupby("who").head(1)
+    many = pd.concat([frame] * 3)
+    scales = [
+        {(record.purpose, record.sensitivity) for record in model.privacy_.mechanisms}
+        for model in (
+            PrivateOLS(**BUDGET, **BOUNDS, n_rows=1500).fit(
+                rows[NAMES], rows["y"], unit=rows["who"]
+            )
+            for rows in (one, frame, many)
+        )
+    ]
+    counts = [{purpose for purpose, change in found if change == 1} for found in scales]
+    assert counts[0] == counts[1] == counts[2]
+
+
+def test_rows_without_an_id_are_left_out():
+    frame = panel(4)
+    ids = frame["who"].where(np.arange(len(frame)) % 7 > 0)
+    kept = ids.notna()
+    some = PrivateOLS(**BUDGET, **BOUNDS).fit(frame[NAMES], frame["y"], unit=ids)
+    want = PrivateOLS(**BUDGET, **BOUNDS).fit(frame[kept][NAMES], frame["y"][kept], unit=ids[kept])
+    np.testing.assert_array_equal(some.coef_, want.coef_)
+    blank = PrivateOLS(**BUDGET, **BOUNDS).fit(frame[NAMES], frame["y"], unit=ids.fillna(""))
+    np.testing.assert_array_equal(blank.coef_, want.coef_)
+
+
+def test_what_cannot_be_done_is_refused(tmp_path):
+    frame = panel(5, 200)
+    X, y, who = frame[NAMES], frame["y"], frame["who"]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    ols = PrivateOLS(**BUDGET, **BOUNDS)
+    with pytest.raises(ValueError, match=r"in place of rows_per_unit, give fit\(X, y, unit=ids\)"):
+        PrivateOLS(**BUDGET, **BOUNDS, rows_per_unit=3).fit(X, y)
+    with pytest.raises(ValueError, match="leave rows_per_unit out"):
+        PrivateOLS(**BUDGET, **BOUNDS, rows_per_unit=3).fit(X, y, unit=who)
+    with pytest.raises(ValueError, match="PrivateLasso counts rows"):
+        PrivateLasso(**BUDGET, **BOUNDS).fit(X, y, unit=who)
+    with pytest.raises(ValueError, match="not those of stream_rows"):
+        ols.fit(next(stream_rows(tmp_path / "rows.csv", schema())))
+    with pytest.raises(ValueError, match="the schema of these rows says"):
+        ols.fit(schema().encode(frame), unit=who)
+    with pytest.raises(ValueError, match="a column of X"):
+        ols.fit(X, y, unit="who")
+    with pytest.raises(ValueError, match="one id for each row"):
+        ols.fit(X.to_numpy(), y.to_numpy(), unit=who[:-1].to_numpy())
+    with pytest.raises(ValueError, match="different indices"):
+        ols.fit(X, y, unit=who[::-1])
+    with pytest.raises(ValueError, match="no row of the table counts"):
+        ols.fit(X, y, unit=[None] * len(X))
+    with pytest.raises(ValueError, match="do not come with ids"):
+        ols.fit(duckdb.from_df(frame.drop(columns="who")), "y", unit=who)
+    with pytest.raises(ValueError, match="not independent"):
+        PrivateLogit(epsilon=1, delta=1e-6, feature_bounds=(-9, 9)).fit(schema().encode(frame))
+    with pytest.raises(TableRefused, match="units"):
+        PrivateOLS(epsilon=0.1, delta=1e-6, **BOUNDS).fit(X, y, unit=who)
