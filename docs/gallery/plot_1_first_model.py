@@ -47,6 +47,6 @@ axes.legend(frameon=False)
 plt.show()
 
 # %%
-# What is promised goes with the model, in words for whoever has to decide:
+# What is promised goes with the model, in words for anyone who has to decide:
 
 print(textwrap.fill(model.explain(), 88))

@@ -111,7 +111,7 @@ def command(**given: Any) -> None:
 
     DATA is a file, or the address of a database with --table or --query: duckdb:clinic.db,
     postgresql://…, or any address of SQLAlchemy whose driver is installed. A database is read once;
-    rows beyond a quarter of the memory are kept in a scratch file without a name meanwhile.
+    rows beyond a quarter of the memory are kept in a nameless scratch file until the end.
 
     Cells that are missing or cannot be read count as the schema's fill; without one, a number
     counts as the centre that the fit releases and a category as its first level, which others are

@@ -66,7 +66,7 @@ def command(
     For every number: what the paper printed, what its algorithm gives here with the published
     constants, and what a method with a proven guarantee gives at the same stated budget. Ends
     with a page, DIR/index.html, that needs no network. Everything takes some minutes; a run that
-    was stopped goes on where it was.
+    was stopped continues where it was.
 
     \b
     Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b,

@@ -124,7 +124,7 @@ def _show_entry(model: LoadedModel, given: dict[str, Any]) -> None:
     except NoEntry as problem:
         raise click.ClickException(str(problem)) from None
     console.show_json(entry)
-    say(f"Only you know, so fill in: {', '.join(TO_FILL_IN)}.")
+    say(f"To be filled in by you: {', '.join(TO_FILL_IN)}.")
 
 
 def _exported(export: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -50,9 +50,9 @@ def command(
 ) -> None:
     """Open a wizard in the browser: table, question, budget, dry run, release, result.
 
-    It runs on this machine only, and for whoever has the address that it prints, which works once.
-    Of the table only the names of its columns are read before a release is started. Every release
-    is booked in a ledger before any noise is drawn. Ctrl-C ends it.
+    It runs on this machine only. The address that it prints works once. Before a release is
+    started, only the column names of the table are read. Every release is booked in a ledger before
+    any noise is drawn. Ctrl-C ends it.
 
     \b
     Examples:

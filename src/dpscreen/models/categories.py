@@ -246,7 +246,7 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
 def _calls_within() -> int:
     """Return how many calls up the first line outside the package is, from the caller's place.
 
-    A warning is for whoever called `fit`; how many of our own calls lie between differs by model.
+    A warning is for the caller of `fit`; how many of our own calls lie between differs by model.
     """
     frame: FrameType | None = sys._getframe(1)
     depth = 0

@@ -1,4 +1,4 @@
-"""`model.explain()`: a paragraph for whoever has to decide, every number in it computed."""
+"""`model.explain()`: a paragraph for anyone who has to decide, every number in it computed."""
 
 from __future__ import annotations
 

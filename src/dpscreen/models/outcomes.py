@@ -47,7 +47,7 @@ def declared_classes(given: Any) -> AnyArray:
 def as_outcomes(y: Any, classes: AnyArray) -> Any:
     """Return 1 for the second class, 0 for the first and `STRANGER` for any other label.
 
-    Lazily where the target is Dask's. Numbers that are not finite stay as they are, for whoever
+    Lazily where the target is Dask's. Numbers that are not finite stay as they are, for anyone who
     checks the rows to say so.
     """
     if y is None:

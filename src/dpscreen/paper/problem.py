@@ -250,8 +250,8 @@ def _path_beyond(
 def _path(rows: Array, target: Array, alphas: Array, *, start: Array | None) -> Array:
     from sklearn.linear_model import lasso_path
 
-    # Far down the path of heavy-tailed data the iterations run out, as they do for whoever leaves
-    # scikit-learn's limit as it is; norms and counts change by about one per cent.
+    # Far down the path of heavy-tailed data the iterations run out, as they do with
+    # scikit-learn's default limit; norms and counts change by about one per cent.
     with _unfinished_is_fine():
         _, coefs, _ = lasso_path(
             rows, target, alphas=alphas, precompute=True, tol=1e-6, coef_init=start

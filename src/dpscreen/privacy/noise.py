@@ -99,7 +99,7 @@ class Noise(ABC):
         mechanism: Callable[[Any, Noise], Released],
         values: Any,
         *,
-        purpose: str,  # noqa: ARG002 - for whoever watches (dpscreen.privacy.replay)
+        purpose: str,  # noqa: ARG002 - for anyone who watches (dpscreen.privacy.replay)
         account: object,  # noqa: ARG002
     ) -> Released:
         """Release what the mechanism makes of private values with this noise."""

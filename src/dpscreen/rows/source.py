@@ -222,7 +222,7 @@ class RowSource(ABC):
         """Let go of what was kept for the fit, elsewhere than in this process."""
 
     def announce(self, passes: int) -> None:  # noqa: B027
-        """Expect so many more passes over the rows, for whoever shows progress."""
+        """Expect so many more passes over the rows, for anyone who shows progress."""
 
     @property
     def disclosed(self) -> tuple[str, ...]:

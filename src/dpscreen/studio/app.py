@@ -85,7 +85,7 @@ def _answer(session: Session, handler: Handler, step: StepRequest) -> Response:
         return _cannot(409, " ".join(problem.messages))
     except OSError as problem:  # the disk is full, or the folder is gone; its path is not shown
         failed = f"A file cannot be read or written ({problem.strerror or type(problem).__name__})."
-        return _cannot(409, f"{failed} Fix that, go back, and try once more.")
+        return _cannot(409, f"{failed} Fix that, go back and try again.")
 
 
 def _cannot(status: int, text: str) -> Response:

@@ -76,7 +76,7 @@ class ReleaseRecord:
         )
 
 
-SCRIPT = '''"""Fits the model once more. That is another release: it spends as much again."""
+SCRIPT = '''"""Fits the model again. That is another release, and is charged as much again."""
 
 from dpscreen import {names}
 from dpscreen.tables.reading import read_rows

@@ -1,4 +1,4 @@
-"""What a column may hold, guessed from its name alone: a start for whoever fills in a schema.
+"""What a column may hold, guessed from its name alone: a start for anyone who fills in a schema.
 
 >>> found = propose("age_years")
 >>> found.kind, found.bounds, found.measured_in, found.sure
@@ -39,7 +39,7 @@ class Proposal:
     bounds : for a number, whole number or date (as "2020-01-31"); None if the name implies none
     levels : for a category; None if the name implies none
     measured_in : the unit of measurement, such as "kg"; "" if the name implies none
-    why : one sentence for whoever decides
+    why : one sentence for anyone who decides
     sure : whether it can stand without being asked about; else it is a suggestion to confirm
     typical : what a missing cell may count as; or None
     """
