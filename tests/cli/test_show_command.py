@@ -52,7 +52,7 @@ def test_for_a_manager_a_card_and_the_registry(files):
     assert max(map(len, done.stdout.splitlines())) <= 88
     assert show(files / "model.json", "--card").stdout.startswith("# Model card: PrivateLasso\n")
     done = show(files / "model.json", "--registry", "--tier", 2)
-    succeeded(done, "fill in: url_slug")
+    succeeded(done, "To be filled in by you: url_slug")
     assert json.loads(done.stdout)["tier"] == 2
 
 
