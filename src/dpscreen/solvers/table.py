@@ -499,8 +499,6 @@ class TableRounds:
         if self.without:
             self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
         predicting = self.point.weights
-        unseen = [one.feature for one in hidden if not one.detected]
-        predicting[self.task.columns[unseen]] = 0
         deviation = self.release_deviation() if self.task.averaged else self.deviation
         return TableRelease(
             self.family,
