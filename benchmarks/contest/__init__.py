@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import intervals, play, support, synthetic
-from benchmarks.contest.page import Standings, write_results
+from benchmarks.contest.page import Standings, summary, write_results
 from benchmarks.contest.tables import LOOSENESS, MANIFEST, loaded, manifest
 from benchmarks.inference import write
 from benchmarks.timing import repeats
@@ -193,8 +193,11 @@ def main_page() -> None:
         path = PLACE / f"{kind}.jsonl"
         if path.exists():
             lines = path.read_text(encoding="utf-8").splitlines()
-            for name, standings in sections([json.loads(one) for one in lines]):
+            named = list(sections([json.loads(one) for one in lines]))
+            for name, standings in named:
                 write(name, standings.text())
+            if kind == "contest":
+                write("summary of the contest", summary(named))
 
 
 def _ranks(standings: Standings) -> dict[str, dict[str, float]]:

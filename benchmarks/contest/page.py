@@ -203,6 +203,26 @@ class Standings:
         return "\n\n".join([*parts, f"Where {OURS[self.kind]} loses:", "\n".join(self.lost())])
 
 
+def summary(named: Sequence[tuple[str, Standings]]) -> str:
+    """Return our mean rank and the best of others', by division and budget."""
+    lines = []
+    for name, one in named:
+        ours, own = OURS[one.kind], PACKAGE[one.kind]
+        cells = []
+        for epsilon in one.epsilons:
+            ranks = one.ranks(epsilon)
+            best = min((m for m in one.methods if m not in own), key=lambda m: ranks[m])
+            mine = f"{ranks[ours]:.1f}"
+            mark = f"**{mine}**" if ranks[ours] <= ranks[best] else mine
+            cells.append(f"{mark}; {best} {ranks[best]:.1f}")
+        if not lines:
+            head = " | ".join(f"ε = {e:.3g}" for e in one.epsilons)
+            lines = [f"| division | {head} |", "|---" * (len(one.epsilons) + 1) + "|"]
+        title = name.removeprefix("contest of ")
+        lines.append(f"| {title}: {ours} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _coverage(here: list[Record]) -> str:
     if not here:
         return ""
