@@ -171,7 +171,10 @@ def test_lemma_29_collinear_features_are_dropped_and_hidden_ones_kept():
     gram = np.diag([100.0, 100.0, 80.0, 3.0])
     gram[0, 1] = gram[1, 0] = 99.9
     conditioner = Conditioner(rows, 1.0, gram, 2.0, spread=np.ones(4), longest=1.0)
-    task = mock.Mock(n_features=4, scales_per_cell=np.ones(4))
+    task = mock.Mock(n_features=4, scales_per_cell=np.ones(4), constant=np.arange(4) == 3)
+    found = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
+    assert {j: one.dropped for j, one in found.items()} == {1: True, 3: True}  # 3 does not vary
+    task.constant = np.zeros(4, dtype=bool)
     found = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
     assert {j: one.dropped for j, one in found.items()} == {1: True, 3: False}
     why = {one.feature: one for one in explained(task, conditioner, found)}

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP, Accountant
 from dpscreen.privacy.accountant import release_gram, release_histograms
 from dpscreen.rows.lattice import UNITS, ExactPoint
@@ -62,6 +62,11 @@ class TableTask:
     def n_features(self) -> int:
         """Return how many of the columns are features: the constant is the last, if any."""
         return int(np.count_nonzero(self.columns < self.wide.task.n_features))
+
+    @cached_property
+    def constant(self) -> Mask:
+        """Return which features do not vary, as far as their marginals show."""
+        return np.asarray(self.wide.constant[self.columns[: self.n_features]])
 
     @property
     def accountant(self) -> Accountant:
@@ -302,7 +307,8 @@ def unidentified(
     """Return features without which every direction is resolved, those that are gone among them.
 
     Where a direction combines several features they are collinear, and the last is dropped, as in
-    R; one feature alone is kept at its posterior mean, as noise hides it.
+    R; one feature alone is kept at its posterior mean, as noise hides it, unless its marginal does
+    not vary either.
     """
     in_scales = (conditioner.matrix / task.scales_per_cell).T
     gone, left = dict(gone), curvature.without(conditioner, gone)
@@ -311,7 +317,8 @@ def unidentified(
         parts[list(gone)] = -1  # never again, even where a direction is that of the constant
         j = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
         others = float(np.delete(parts, j).max(initial=0.0))
-        gone[j] = Unidentified(j, dropped=others > PARTNER * float(parts[j]))
+        dropped = bool(task.constant[j]) or others > PARTNER * float(parts[j])
+        gone[j] = Unidentified(j, dropped=dropped)
         left = curvature.without(conditioner, gone)
     return gone
 

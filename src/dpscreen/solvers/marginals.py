@@ -970,13 +970,14 @@ class WideTask:
     """Rows on the lattice for a table, with wide clipping ranges, and the scales of the features.
 
     A narrow range biases slopes, which a table must not. `left` is the part of a scale that is left
-    where rows are norm-clipped.
+    where rows are norm-clipped; `constant` are features that do not vary as far as is detected.
     """
 
     task: Task
     units: PublicUnits
     scales: Array
     left: Array
+    constant: Mask
     rows: RowSource
 
     @cached_property
@@ -1053,4 +1054,4 @@ def standardise_widely(
         **_of_outcomes(family, target, units.weight_of_one(choices.offset)),
     )
     left = found.kept(longest) if located else np.ones(len(bounds[0]))
-    return WideTask(task, units, found.scales, left, rows)
+    return WideTask(task, units, found.scales, left, found.constant, rows)

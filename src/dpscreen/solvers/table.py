@@ -205,7 +205,8 @@ class TableRule:
     def _signal(self, n_columns: int) -> float:
         """Return n√ρ at which the noise of the matrix has the norm of the matrix itself."""
         noise = SQUARED_NORM * n_columns / math.sqrt(2 * self.matrix_share)
-        return max(math.sqrt(2 * n_columns) * noise, self.score * n_columns)
+        kept = 1 - 1 / math.sqrt(math.pi * n_columns)
+        return max(math.sqrt(2 * n_columns) * noise / kept, self.score * n_columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,6 +500,7 @@ class TableRounds:
         if self.without:
             self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
         predicting = self.point.weights
+        predicting[self.task.columns[[j for j in self.without if self.task.constant[j]]]] = 0
         deviation = self.release_deviation() if self.task.averaged else self.deviation
         return TableRelease(
             self.family,
