@@ -85,6 +85,16 @@ def untouched(place) -> bool:
 # --- a real fit -----------------------------------------------------------------------------------
 
 
+def test_coefficients_of_interest_are_named(place):
+    done = fit("-o", "model.json", "--interest", "age")
+    assert done.exit_code == 2
+    assert "interest belongs to private-ols" in done.output
+    done = fit("-o", "model.json", "--model", "ols", "--interest", "smoker", "--required", "age")
+    assert done.exit_code == 0, done.output
+    table = dpscreen.load(place / "model.json").table_
+    assert [table.names[j] for j in table.nuisance] == ["age"]
+
+
 def test_a_model_a_summary_and_a_page(place):
     done = run(
         *("fit", "data.csv", "--schema", "schema.json", *BUDGET, "--ledger", "budget.ledger"),

@@ -139,6 +139,7 @@ OLS = {
     "loose bounds, large budget": {**LOOSE, "epsilon": 300.0},
     "no intercept, without quality": {"fit_intercept": False, "quality": False, "epsilon": 40.0},
     "small budget": {"epsilon": 0.05},
+    "interest": {"interest": ["x0"], "required": ["x1"], "epsilon": 40.0},
 }
 OUTCOMES = {
     "defaults": {},

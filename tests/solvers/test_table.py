@@ -87,8 +87,11 @@ def shown(model):
     return [one.tobytes() for one in arrays], texts, model.n_rows_
 
 
+OPTIONS = [{}, {"fit_intercept": False}, {"epsilon": 1.2}, {"interest": ["x1", "x2"]}]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"epsilon": 1.2}])
+@pytest.mark.parametrize("options", OPTIONS)
 def test_nothing_but_releases_tells_rows_apart(kind, options):
     """Other rows, in number too, under the same releases: all is the same to the last bit."""
     model, kept = transcript(*drawn(1), kind=kind, **options)
@@ -112,15 +115,16 @@ REACHED = {
 }
 
 
+@pytest.mark.parametrize("options", [{}, {"interest": ["x1", "x2"]}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_input_of_a_mechanism_moves_further_than_is_booked(kind):
+def test_no_input_of_a_mechanism_moves_further_than_is_booked(kind, options):
     """One row more, under one transcript, at every corner of the bounds and amid the rows."""
     X, y = drawn(3, n=900)
-    _, kept = transcript(X, y, kind=kind)
+    _, kept = transcript(X, y, kind=kind, **options)
     closest: dict[str, float] = {}
     for *cells, target in [*CORNERS, (1.0, 0.0, 0.0, 2.0)]:
         more = np.vstack((X, cells)), np.append(y, target)
-        _, moved = transcript(*more, kind=kind, forced=kept)
+        _, moved = transcript(*more, kind=kind, forced=kept, **options)
         for (mechanism, before, _, purpose), (same, after, *_) in zip(kept, moved, strict=True):
             assert mechanism == same
             step = (after - before).astype(float) * mechanism.unit
@@ -172,11 +176,16 @@ def test_lemma_29_collinear_features_are_dropped_and_hidden_ones_kept():
     gram[0, 1] = gram[1, 0] = 99.9
     conditioner = Conditioner(rows, 1.0, gram, 2.0, spread=np.ones(4), longest=1.0)
     task = mock.Mock(n_features=4, scales_per_cell=np.ones(4), constant=np.arange(4) == 3)
+    task.required = ()
     found = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
     assert {j: one.dropped for j, one in found.items()} == {1: True, 3: True}  # 3 does not vary
     task.constant = np.zeros(4, dtype=bool)
     found = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
     assert {j: one.dropped for j, one in found.items()} == {1: True, 3: False}
+    for required, expected in (((1,), {0: True, 3: False}), ((0, 1), {1: False, 3: False})):
+        task.required = required
+        others = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
+        assert {j: one.dropped for j, one in others.items()} == expected
     why = {one.feature: one for one in explained(task, conditioner, found)}
     assert why[1].partners == (0,)
     assert not why[3].detected

@@ -56,7 +56,7 @@ PAPER_OPTIONS = (
 )
 SETTINGS = (
     *("calibration", "radius", "n_iter", "clip", "offset"),
-    *("screening_share", "screening_delta_share", "screen_at"),
+    *("screening_share", "screening_delta_share", "screen_at", "interest", "required"),
 )
 """What these options set, by the names that estimators have for it."""
 
@@ -97,7 +97,7 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
     from dpscreen.tables.reading import check_columns
 
     settings = {name: given.pop(name) for name in SETTINGS}
-    chosen = {name: value for name, value in settings.items() if value is not None}
+    chosen = {name: value for name, value in settings.items() if value not in (None, ())}
     options = SimpleNamespace(**given, settings=chosen)
     _check_files(options)
     about = {name: given[name] for name in ("author", "date", "purpose") if given[name]}

@@ -76,6 +76,19 @@ if TYPE_CHECKING:
     "private-poisson-lasso).",
 )
 @click.option(
+    "--interest",
+    multiple=True,
+    metavar="NAME",
+    help="A coefficient that the budget goes to; others are adjusted for. Repeat it for several "
+    "(private-ols, private-logit).",
+)
+@click.option(
+    "--required",
+    multiple=True,
+    metavar="NAME",
+    help="A feature that a table never drops. Repeat it for several (private-ols, private-logit).",
+)
+@click.option(
     "--rows-public",
     type=console.ROWS,
     help="A public, approximate number of rows. Without it a noisy count is charged.",
@@ -138,7 +151,7 @@ def command(**given: Any) -> None:
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\
           --inference split --ledger budget.ledger -o model.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
-          --model ols -o table.json
+          --model ols --interest treatment -o table.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           --formula "cost ~ age + bs(hours, knots=[20, 40])" -o table.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\

@@ -202,3 +202,11 @@ def _increasing(name: str, pairs: Array, of_whom: Sequence[str] = ("",)) -> Arra
         if not good.all():
             raise ValueError(f"{name}{of_whom[int(np.argmin(good))]} must {demand}.")
     return pairs
+
+
+def names(name: str, value: Any) -> tuple[str, ...]:
+    """Return names of coefficients: one, or a list of them; none for None."""
+    given = (value,) if isinstance(value, str) else () if value is None else value
+    if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"{name} must be a list of names of coefficients.")
+    return tuple(given)

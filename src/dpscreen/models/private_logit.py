@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpscreen.models.base import Charges, FitStart
 from dpscreen.models.private_logistic_lasso import OutcomeEstimator
@@ -27,8 +27,8 @@ class PrivateLogit(OddsTableModel, OutcomeEstimator, TableEstimator):  # type: i
 
     Parameters
     ----------
-    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, rows_per_unit, \
-random_state, schema
+    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, interest, \
+required, rows_per_unit, random_state, schema
         As in `PrivateOLS`.
     classes : pair of labels, default=(0, 1)
         The two classes of the target, the reference first, as in `PrivateLogisticLasso`: a
@@ -69,6 +69,8 @@ random_state, schema
     """
 
     quality: bool = True
+    interest: Any = None
+    required: Any = None
     rows_per_unit: int | None = None  # type: ignore[misc]
 
     table_rule: ClassVar[TableRule] = TableRule.of(BINOMIAL)

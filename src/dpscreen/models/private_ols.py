@@ -15,7 +15,12 @@ from dpscreen.models import parameters as check
 from dpscreen.models.base import Charges, FitStart, Promise, ScalingModel
 from dpscreen.models.delivery import CENTRE, MODEL, check_finite
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
-from dpscreen.models.regression_table import RegressionTable, TableModel, constant_beside
+from dpscreen.models.regression_table import (
+    RegressionTable,
+    TableModel,
+    constant_beside,
+    places_of,
+)
 from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
@@ -33,6 +38,8 @@ class TableEstimator(TableModel, ScalingModel):
     """The goal of a regression table: all features, refused where noise rules the table out."""
 
     quality: bool
+    interest: Any
+    required: Any
     table_rule: ClassVar[TableRule]
     _n_steps: ClassVar[int]
     """How many Newton steps its rounds take."""
@@ -55,6 +62,8 @@ class TableEstimator(TableModel, ScalingModel):
                 "not independent: in place of rows_per_unit, give fit(X, y, unit=ids), or the "
                 "table and a schema that names the column of the unit."
             )
+        for name in ("interest", "required"):
+            check.names(name, getattr(self, name, None))
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),
             n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
@@ -66,6 +75,7 @@ class TableEstimator(TableModel, ScalingModel):
     ) -> Callable[[], PrivacyStatement]:
         assert promise.unit.rows_per_unit == 1 or rows.owners is not None, "unknown owners"
         spend = super()._prepare(settings, promise, noise, rows)
+        self._places("interest"), self._places("required")
         if settings.n_rows:
             asked = _requested(settings.n_rows, rows, promise.budget, settings)
             instead = self.family.words.sparse
@@ -73,6 +83,11 @@ class TableEstimator(TableModel, ScalingModel):
             if needs is not None:
                 raise refused(asked, needs, ZCDP.free(), None, counted=False, instead=instead)
         return spend
+
+    def _places(self, parameter: str) -> tuple[int, ...]:
+        """Return the places of the coefficients that a parameter names; they are public."""
+        asked = check.names(parameter, getattr(self, parameter, None))
+        return tuple(places_of(asked, tuple(map(str, self.feature_names_out_))))
 
     def _book(self, charges: Charges) -> None:
         """Book nothing yet: a table that is refused is charged for the count alone."""
@@ -134,7 +149,13 @@ class TableEstimator(TableModel, ScalingModel):
         )
         self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
         self._keep(CENTRE, wide.units, self._constant(wide.task, wide.units))
-        found = release_table(wide, family=self.family, constant=wide.task.start)
+        found = release_table(
+            wide,
+            family=self.family,
+            constant=wide.task.start,
+            interest=self._places("interest"),
+            required=self._places("required"),
+        )
         self._take(wide, found)
         if start.choices.quality:
             moves = found.predicting[: len(wide.scales)]
@@ -188,6 +209,7 @@ class TableEstimator(TableModel, ScalingModel):
             reasons={one.feature: why_unidentified(one, names) for one in found.unidentified}
             | ({} if offset is None else {offset: OFFSET}),
             binary_bounds=_binary_bounds(found, names, wide),
+            nuisance=frozenset(one.feature for one in found.unidentified if one.nuisance),
             plain_errors=found.plain,
         )
         self.inference_ = self.table_.inference(self.family)
@@ -201,7 +223,7 @@ def _requested(n_rows: int, rows: RowSource, budget: Budget, choices: Choices) -
 def _binary_bounds(found: TableRelease, names: tuple[str, ...], wide: WideTask) -> frozenset[int]:
     """Return the features without an interval that have bounds as 0 and 1, and may be numbers."""
     binary = is_yes_no(wide.units.feature_bounds)
-    alone = (one.feature for one in found.unidentified if not one.partners)
+    alone = (one.feature for one in found.unidentified if not (one.partners or one.nuisance))
     return frozenset(j for j in alone if binary[j] and "=" not in names[j])
 
 
@@ -230,6 +252,13 @@ class PrivateOLS(TableEstimator):
         A public number of rows, or of units if these have several, for rules to use. With it, a
         table that is impossible is refused before anything is charged. None: a noisy count, for 1
         to 4 % of the budget.
+    interest : str or list of str, default=None
+        Coefficients that the budget goes to, as the table names them; a category stands for its
+        levels. All others are adjusted for, whatever noise hides of them, and not reported. None:
+        all coefficients share the budget.
+    required : str or list of str, default=None
+        Features that are never dropped as collinear: what noise hides of them counts in the errors
+        of the others. With `interest` none is dropped anyway.
     rows_per_unit : int, default=None
         Not needed: `fit(X, y, unit=ids)` or a schema says whose each row is. Then units count, each
         as one: least squares with weights 1/m for the m rows of a unit, noise for one unit whatever
@@ -259,12 +288,12 @@ feature_names_in_, feature_names_out_, columns_
 
     Notes
     -----
-    Where features are not separable at this budget, the later one is dropped from the table, as
-    in R, and the other coefficients are of the model without it; a feature that noise hides is kept
-    at its posterior mean, without an interval. The table says which. Where noise would hide the
-    coefficients even of uncorrelated features, the fit stops after the noisy count, charges it
-    alone, and raises `TableRefused`, which says how many rows, which epsilon or how few features
-    would do.
+    Where features are not separable at this budget, the later one is dropped from the table, as in
+    R, unless it is `required`, and the other coefficients are of the model without it; a feature
+    that noise hides is kept at its posterior mean, without an interval. The table says which. Where
+    noise would hide the coefficients even of uncorrelated features, the fit stops after the noisy
+    count, charges it alone, and raises `TableRefused`, which says how many rows, which epsilon or
+    how few features would do.
 
     Examples
     --------
@@ -281,6 +310,8 @@ feature_names_in_, feature_names_out_, columns_
     """
 
     quality: bool = True
+    interest: Any = None
+    required: Any = None
     rows_per_unit: int | None = None  # type: ignore[misc]
 
     table_rule: ClassVar[TableRule] = TableRule.of(GAUSSIAN)

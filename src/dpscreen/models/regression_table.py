@@ -95,6 +95,19 @@ class WaldTest:
         return told + "".join(f"; not tested: {listed(of)}, {one}" for of, one in why if of)
 
 
+def places_of(asked: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return where coefficients stand among names; a category stands for its levels."""
+    found: list[int] = []
+    for name in asked:
+        of = [j for j, one in enumerate(names) if one == name]
+        of = of or [j for j, one in enumerate(names) if one.startswith(f"{name}=")]
+        if not of:
+            guess = did_you_mean(name, names)
+            raise ValueError(f"no feature is called {name!r}: {some(names)}.{guess}")
+        found += [j for j in of if j not in found]
+    return found
+
+
 class TableReadings:
     """What statisticians read off a regression table: of the table itself, or of its model."""
 
@@ -249,13 +262,14 @@ class TableReadings:
     def holm(self) -> pd.Series[float]:
         """Return the features' p-values adjusted by Holm's rule: all of them may be looked at.
 
-        The number of hypotheses is that of all declared features, with or without a p-value: which
-        of them have one depends on the data.
+        The number of hypotheses is that of all declared features, or of those of interest, with or
+        without a p-value: which of them have one depends on the data.
         """
         n_features = self._table.n_features
+        tested = n_features - len(self._table.nuisance)
         raw = self.pvalues.iloc[:n_features]
         ordered = raw.dropna().sort_values(kind="stable")
-        steps = (n_features - np.arange(len(ordered))) * ordered.to_numpy()
+        steps = (tested - np.arange(len(ordered))) * ordered.to_numpy()
         ordered[:] = np.minimum(np.maximum.accumulate(steps), 1.0)
         return ordered.reindex(raw.index).rename("P>|t|, Holm")
 
@@ -280,7 +294,8 @@ class RegressionTable(TableReadings):
     """Released coefficients with their covariance, the constant last if there is one.
 
     `reasons` say of which features there is no interval, and why; those in `binary_bounds` have
-    the bounds of a binary feature, and may be numbers that vary little within them. `clip_bias`
+    the bounds of a binary feature, and may be numbers that vary little within them, and those in
+    `nuisance` are adjusted for while the budget went to coefficients of interest. `clip_bias`
     is how far clipped influences may have moved a coefficient, by what a lower clip would change.
     `scales` and
     `target_scale` are released standard deviations, in which effects are compared. `shortened` is
@@ -302,6 +317,7 @@ class RegressionTable(TableReadings):
     plain_errors: Array
     reasons: Mapping[int, str] = field(default_factory=dict)
     binary_bounds: frozenset[int] = frozenset()
+    nuisance: frozenset[int] = frozenset()
 
     @property
     def _table(self) -> RegressionTable:
@@ -361,15 +377,7 @@ class RegressionTable(TableReadings):
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Return where coefficients stand; a category stands for its levels."""
-        found: list[int] = []
-        for name in names:
-            of = [j for j, one in enumerate(self.names) if one == name]
-            of = of or [j for j, one in enumerate(self.names) if one.startswith(f"{name}=")]
-            if not of:
-                guess = did_you_mean(name, self.names)
-                raise ValueError(f"no feature is called {name!r}: {some(self.names)}.{guess}")
-            found += [j for j in of if j not in found]
-        return found
+        return places_of(names, self.names)
 
     def inference(self, family: Family = GAUSSIAN) -> Inference:
         """Return the intervals at 95 %, and what they mean."""
@@ -590,9 +598,14 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
         "undetected": table.undetected,
         "left_out": [
             {"feature": j, "reason": why, "binary_bounds": j in table.binary_bounds}
+            | ({"nuisance": True} if j in table.nuisance else {})
             for j, why in table.reasons.items()
         ],
     }
+
+
+def _marked(found: Mapping[str, Any], name: str) -> frozenset[int]:
+    return frozenset(int(one["feature"]) for one in found["left_out"] if one.get(name))
 
 
 def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) -> RegressionTable:
@@ -617,9 +630,8 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         shortened=float(found["shortened"]),
         undetected=float(found["undetected"]),
         reasons=left_out,
-        binary_bounds=frozenset(
-            int(one["feature"]) for one in found["left_out"] if one.get("binary_bounds")
-        ),
+        binary_bounds=_marked(found, "binary_bounds"),
+        nuisance=_marked(found, "nuisance"),
         **arrays,
     )
 

@@ -679,6 +679,7 @@ def _where(release: Release) -> str:
 
 UNRELIABLE = "sign not reliable"
 NO_INTERVAL, ONE_VALUE = "no interval", "most rows share one value"
+ADJUSTED_FOR = "adjusted for, not estimated"
 CLIPPED = "clipping bias of half a standard error or more, included"
 EXPLAINED = " (explain() says why)"
 
@@ -719,7 +720,10 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
         yield UNRELIABLE, UNRELIABLE
     if release.intervals and j not in release.intervals:
         why = NO_INTERVAL if table is None else table.reasons.get(j, NO_INTERVAL)
-        yield NO_INTERVAL, prose(why).rstrip(".")
+        if table is not None and j in table.nuisance:
+            yield ADJUSTED_FOR, ADJUSTED_FOR
+        else:
+            yield NO_INTERVAL, prose(why).rstrip(".")
     if table is not None and table.is_clip_biased(j):
         yield "clipping bias", CLIPPED
     word = declared_transform(release.schema, name)

@@ -101,7 +101,7 @@ def mix(columns, mixing, unit, most, first, last, factors, rows):
     Say by how much in factors. Whole numbers as `mixing` and columns are, products are exact.
     """
     cells = np.empty((len(columns), MIXED_ROWS))
-    mixed = np.empty((len(columns), MIXED_ROWS))
+    mixed = np.empty((len(mixing), MIXED_ROWS))
     for a in range(first, last, MIXED_ROWS):
         size = min(MIXED_ROWS, last - a)
         factor = factors[a : a + size]
@@ -110,7 +110,7 @@ def mix(columns, mixing, unit, most, first, last, factors, rows):
             column = columns[j][a : a + size]
             for i in range(size):
                 cells[j, i] = column[i]
-        for j in range(len(columns)):
+        for j in range(len(mixing)):
             row = mixed[j]
             combine(cells, mixing[j], size, row)
             for i in range(size):
@@ -118,7 +118,7 @@ def mix(columns, mixing, unit, most, first, last, factors, rows):
                 factor[i] += row[i] * row[i]
         for i in range(size):
             factor[i] = most / max(np.sqrt(factor[i]), most)
-        for j in range(len(columns)):
+        for j in range(len(mixing)):
             short, row = rows[j][a : a + size], mixed[j]
             for i in range(size):
                 short[i] = np.int16(row[i] * factor[i])

@@ -29,7 +29,7 @@ _BITS = 53 - 14 - 1  # of a sum of products with cells, all exact in floats
 
 @dataclass(frozen=True, eq=False)
 class MixedRows:
-    """Rows x = Mk/2^bits of all chosen columns, those longer than 1 in L2 shrunk to it.
+    """Rows x = Mk/2^bits of chosen columns, as many as M has rows, shrunk to a norm of 1 in L2.
 
     M holds whole numbers; k, and x too, are whole numbers of 1/2^14. In products with residuals,
     rows up to `reach` times as long count whole, and longer ones as if they were that long.
@@ -65,7 +65,8 @@ class MixedRows:
         """Return the rows, and what each was multiplied by: 1 if it was short enough."""
         from dpscreen.rows import kernels
 
-        rows, factors = np.empty(columns.shape, dtype=np.int16), np.empty(columns.shape[1])
+        shape = len(self.mixing), columns.shape[1]
+        rows, factors = np.empty(shape, dtype=np.int16), np.empty(columns.shape[1])
         whole = self.mixing.astype(np.float64), math.ldexp(1.0, -self.bits), LEVELS * _SAFE
 
         def mix(first: int, last: int) -> None:

@@ -52,6 +52,8 @@ class TableTask:
     wide: WideTask
     columns: Integers
     budget: ZCDP
+    interest: tuple[int, ...] = ()
+    required: tuple[int, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -199,6 +201,27 @@ def _release(
     return Conditioner(rows, norm, norm**2 * gram, norm**2 * noise, spread, longest)
 
 
+def release_columns(task: TableTask, matrix: Array, margin: float, whole: bool) -> Conditioner:
+    """Return rows of few uncorrelated combinations of columns, of variance 1.
+
+    A histogram cannot show a rare level, so rows of the levels of interest count as detected. Where
+    others do not count `whole` in scores, they are clipped to high leverage at most
+    (docs/theory/marginals.md, Lemma 22; docs/theory/tables.md, Lemma 97).
+    """
+    units, levels = task.wide.units, [0.0]
+    for j in task.interest:
+        if is_yes_no(units.feature_bounds)[j]:
+            ends = (units.feature_bounds[j] - units.feature_centres[j]) / units.feature_half_widths[
+                j
+            ]
+            levels.append(float(np.linalg.norm(matrix[:, j]) * np.abs(ends).max()))
+    longest = max(_release_longest(task, matrix), 1.0)
+    near = min(longest, math.sqrt(LEVERAGE * len(matrix)))
+    norm = max(margin * (longest if whole else near), *levels)
+    rows, k = MixedRows.near(task.columns, matrix / norm), len(matrix)
+    return Conditioner(rows, norm, task.n_rows * np.eye(k), 0.0, np.ones(k), max(near, *levels))
+
+
 def _release_longest(task: TableTask, matrix: Array) -> float:
     """Release about the largest norm of whitened rows (docs/theory/marginals.md, Lemma 22)."""
     top = 256.0 * math.sqrt(len(matrix))
@@ -271,6 +294,11 @@ class Curvature:
         return self._eigen[1]
 
     @property
+    def unfloored(self) -> Array:
+        """Return the eigenvalues as they were released."""
+        return self._eigen[0]
+
+    @property
     def values(self) -> Array:
         """Return the floored eigenvalues."""
         return np.maximum(self._eigen[0], self.floor)
@@ -299,6 +327,7 @@ class Unidentified:
     detected: bool = True
     dropped: bool = False
     converged: bool = True
+    nuisance: bool = False
 
 
 def unidentified(
@@ -308,17 +337,22 @@ def unidentified(
 
     Where a direction combines several features they are collinear, and the last is dropped, as in
     R; one feature alone is kept at its posterior mean, as noise hides it, unless its marginal does
-    not vary either.
+    not vary either. Features that are required are kept in any case, and pass for those of a
+    direction that has no others.
     """
+    required = list(task.required)
     in_scales = (conditioner.matrix / task.scales_per_cell).T
     gone, left = dict(gone), curvature.without(conditioner, gone)
     while len(gone) < task.n_features and not left.resolved:
         parts = np.abs(in_scales @ left.axes[:, 0])[: task.n_features]
         parts[list(gone)] = -1  # never again, even where a direction is that of the constant
-        j = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
+        free = parts.copy()
+        free[required] = -1
+        free = free if free.max() > PARTNER * parts.max() else parts
+        j = int(np.flatnonzero(free >= 0.5 * free.max())[-1])
         others = float(np.delete(parts, j).max(initial=0.0))
-        dropped = bool(task.constant[j]) or others > PARTNER * float(parts[j])
-        gone[j] = Unidentified(j, dropped=dropped)
+        alike = bool(task.constant[j]) or others > PARTNER * float(parts[j])
+        gone[j] = Unidentified(j, dropped=alike and j not in required)
         left = curvature.without(conditioner, gone)
     return gone
 

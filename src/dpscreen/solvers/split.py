@@ -250,6 +250,8 @@ def _intervals(
 def why_unidentified(one: Unidentified, names: Sequence[str]) -> str:
     """Say why there is no interval of a feature."""
     after = "dropped"
+    if one.nuisance:
+        return "adjusted for and not estimated: the budget went to the coefficients of interest."
     if not one.converged:
         return (
             "the Newton rounds did not converge, as where outcomes are nearly certain; it stays in "

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from dpscreen.solvers.gram import (
     Unidentified,
     explained,
     last_detected,
+    release_columns,
     release_conditioner,
     unidentified,
 )
@@ -72,6 +74,11 @@ CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
 
 CURVED_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=14, last=(16, 40), margin=1.7, gram=0.1)
 """Rounds where that is so, and influences are clipped. Tuned."""
+INTEREST_QUADRATIC = RoundPlan(search=(10, 10), curvature=0, last=(20, 40), margin=1.7)
+"""Rounds of a constant curvature where the last ones are of coefficients of interest. Tuned."""
+
+INTEREST_CURVED = RoundPlan(search=(2,) * 12, curvature=28, last=(8, 20), margin=1.2)
+"""Rounds of other losses where the last ones are of coefficients of interest. Tuned."""
 
 HISTOGRAM_SHARES, FEW_SHARE = (0.01, 0.04), 0.02
 """Shares of a histogram of influences in search and last rounds; both where rows are few. Tuned."""
@@ -160,6 +167,26 @@ class TableRelease:
             shift=wider(self.shift),
             unidentified=tuple(moved),
         )
+
+
+class Known(NamedTuple):
+    """What is known of coefficients, as a `TableRelease` holds it."""
+
+    covariance: Array
+    freedom: Array
+    bias: Array
+    plain: Array
+    shift: Array
+
+    def of(self, places: Sequence[int], size: int) -> Known:
+        """Return it as that of so many coefficients, of which nothing else is known."""
+        covariance = np.zeros((size, size))
+        covariance[np.ix_(places, places)] = self.covariance
+        others = [np.zeros(size) for _ in self[1:]]
+        for whole, part in zip(others, self[1:], strict=True):
+            whole[list(places)] = part
+        others[0] = np.maximum(others[0], 1.0)
+        return Known(covariance, *others)
 
 
 @dataclass(frozen=True)
@@ -437,23 +464,53 @@ class Meat:
 # --- the fit --------------------------------------------------------------------------------------
 
 
+def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
+    """Return the plan of the rounds for all coefficients, or for some that are of interest."""
+    if of_interest:
+        return INTEREST_CURVED if family.releases_curvature else INTEREST_QUADRATIC
+    curved = CURVED_CLIPPED if family.has_scale else CURVED
+    return curved if family.releases_curvature else QUADRATIC
+
+
 def release_table(
-    wide: WideTask, columns: Integers | None = None, *, family: Family, constant: float = 0.0
+    wide: WideTask,
+    columns: Integers | None = None,
+    *,
+    family: Family,
+    constant: float = 0.0,
+    interest: Sequence[int] = (),
+    required: Sequence[int] = (),
 ) -> TableRelease:
     """Release a table of some columns, or all but an offset, for what is left of the budget.
 
     `constant` is where the constant starts. The place of a feature is that among the columns
-    (docs/theory/tables.md, Lemma 27).
+    (docs/theory/tables.md, Lemma 27). With coefficients of `interest` the last rounds are of these
+    alone, and the others are adjusted for (Lemma 97); those of `required` are never dropped.
     """
     every = np.arange(wide.task.design.n_features)
     chosen = every[every != wide.task.choices.offset] if columns is None else columns
-    task = TableTask(wide, chosen, wide.task.spending.remaining)
-    curved = CURVED_CLIPPED if family.has_scale else CURVED
-    plan = curved if family.releases_curvature else QUADRATIC
+    task = TableTask(wide, chosen, wide.task.spending.remaining, tuple(interest), tuple(required))
+    plan = plan_of(family, of_interest=bool(interest))
     # Where no influence is clipped, noise of scores grows with the norm bound.
     most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(chosen))
     conditioner = release_conditioner(task, plan.margin, most, plan.gram)
     return TableRounds(task, family, plan, conditioner, task.start()).release(constant)
+
+
+@dataclass(frozen=True, eq=False)
+class Nuisance:
+    """What is known of all coefficients before rounds of those of `interest` (Lemma 97).
+
+    `weights` of columns are where these rounds begin. `variances` are those that errors of the
+    others and of the matrix add to coefficients of interest; `left` is the standard deviation that
+    the other features leave of each, and `deviation` that of residuals.
+    """
+
+    interest: tuple[int, ...]
+    weights: Array
+    variances: Array
+    left: Array
+    deviation: float
 
 
 @dataclass(eq=False)
@@ -469,6 +526,7 @@ class TableRounds:
     influences: Influences | None = None
     curved_norm: float | None = None
     without: dict[int, Unidentified] = field(default_factory=dict)
+    nuisance: Nuisance | None = None
 
     def release(self, constant: float) -> TableRelease:
         """Release rounds, and what the covariance rests on."""
@@ -477,7 +535,46 @@ class TableRounds:
         start = np.linalg.solve(self.conditioner.matrix.T, weights)
         theta, doubt = self._search(np.asarray(start, dtype=np.float64), budget)
         curvature = self._curvature(theta, budget)
-        curvature = self._last_rounds(self._restricted(theta), curvature, budget)
+        if self.task.interest:
+            return self._release_interest(theta, curvature, budget)
+        if self.task.required:
+            doubt = self._doubt(curvature.without(self.conditioner, ()))
+        estimate, curvature, known = self._finish(self._restricted(theta), curvature, doubt, budget)
+        table, explained_by = self.point.weights, self._moved(estimate.theta)
+        hidden = tuple(explained(self.task, self.conditioner, self.without))
+        if self.without:
+            self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
+        predicting = self.point.weights
+        predicting[self.task.columns[[j for j in self.without if self.task.constant[j]]]] = 0
+        deviation = self.release_deviation() if self.task.averaged else self.deviation
+        return self._table(table, predicting, known, hidden, explained_by, deviation)
+
+    def _table(
+        self,
+        weights: Array,
+        predicting: Array,
+        known: Known,
+        hidden: tuple[Unidentified, ...],
+        explained_by: float,
+        deviation: float,
+    ) -> TableRelease:
+        return TableRelease(
+            self.family,
+            weights,
+            predicting,
+            *known,
+            hidden,
+            deviation,
+            self.family.target_deviation(deviation, explained_by),
+            self.release_long(),
+            self.undetected,
+        )
+
+    def _finish(
+        self, theta: Array, curvature: Curvature, doubt: Array, budget: ZCDP
+    ) -> tuple[Pooled, Curvature, Known]:
+        """Release the last rounds, and return the estimate, the curvature and what is known."""
+        curvature = self._last_rounds(theta, curvature, budget)
         estimate = self._pooled(curvature)
         self.move_to(estimate.theta)
         cut_off = CutOff(np.zeros_like(estimate.theta))
@@ -494,25 +591,101 @@ class TableRounds:
         meat = Meat(curvature.matrix, curvature.noise)
         if self.family.releases_meat:
             meat = self.release_meat(self.rounds[-1].clip)
-        table, explained_by = self.point.weights, self._moved(estimate.theta)
         known = Answer(self, curvature, doubt, estimate, meat, cut_off).known()
-        hidden = tuple(explained(self.task, self.conditioner, self.without))
-        if self.without:
-            self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
-        predicting = self.point.weights
-        predicting[self.task.columns[[j for j in self.without if self.task.constant[j]]]] = 0
-        deviation = self.release_deviation() if self.task.averaged else self.deviation
-        return TableRelease(
-            self.family,
-            table,
+        return estimate, curvature, known
+
+    def _release_interest(self, theta: Array, curvature: Curvature, budget: ZCDP) -> TableRelease:
+        """Release rounds of the coefficients of interest, the others being where they are.
+
+        (docs/theory/tables.md, Lemma 97)
+        """
+        self.move_to(theta)
+        last, curvature = self._of_interest(theta, curvature)
+        interest, k = self.task.interest, len(self.task.interest)
+        known = last._finish(np.zeros(k), curvature, np.zeros((k, k)), budget)[2]
+        weights = predicting = self.point.weights
+        moved = np.linalg.solve(self.conditioner.matrix.T, weights[self.task.columns])
+        if last.without:
+            self.move_to(theta)
+            predicting = self.point.weights
+        hidden = {interest[j]: replace(one, feature=interest[j]) for j, one in last.without.items()}
+        for j in set(range(self.task.n_features)).difference(interest):
+            hidden[j] = Unidentified(j, nuisance=True)
+        return last._table(
+            weights,
             predicting,
-            *known,
-            hidden,
-            deviation,
-            self.family.target_deviation(deviation, explained_by),
-            self.release_long(),
-            self.undetected,
+            known.of(interest, len(self.task.columns)),
+            tuple(hidden[j] for j in sorted(hidden)),
+            self._moved(np.asarray(moved, dtype=np.float64)),
+            self.release_deviation() if self.task.averaged else self.deviation,
         )
+
+    def _of_interest(self, theta: Array, curvature: Curvature) -> tuple[TableRounds, Curvature]:
+        """Return rounds on columns that are uncorrelated with all others, and their curvature.
+
+        (docs/theory/tables.md, Lemma 97)
+        """
+        interest = list(self.task.interest)
+        users = self.users[interest]
+        directions = users @ curvature.inverse
+        level = self.task.n_rows * self._mean_curvature(theta)
+        values, vectors = np.linalg.eigh(directions @ users.T)
+        turned = (vectors * np.sqrt(level / values)) @ vectors.T @ directions
+        nuisance = Nuisance(
+            self.task.interest,
+            self.point.weights[self.task.columns],
+            self._by_nuisance(users, curvature),
+            self.left(curvature)[interest],
+            self.deviation,
+        )
+        conditioner = release_columns(
+            self.task, turned @ self.conditioner.matrix, self.plan.margin, self.family.has_scale
+        )
+        noise, whole = float(np.linalg.norm(turned, 2)) ** 2, np.eye(len(interest))
+        last = TableRounds(
+            self.task, self.family, self.plan, conditioner, self.point, nuisance=nuisance
+        )
+        return last, Curvature(level * whole, curvature.noise * noise, whole)
+
+    def _by_nuisance(self, users: Array, curvature: Curvature) -> Array:
+        """Return the variances of coefficients by errors of all coefficients and of the matrix.
+
+        (Lemma 97)
+        """
+        doubt = self._doubt(curvature)
+        directions = users @ curvature.inverse
+        by_noise = (directions**2).sum(axis=1) * np.trace(doubt)
+        by_noise += ((directions @ doubt) * directions).sum(axis=1)
+        off = directions @ curvature.matrix - users
+        return np.asarray(curvature.noise**2 / 2 * by_noise + ((off @ doubt) * off).sum(axis=1))
+
+    def _doubt(self, curvature: Curvature) -> Array:
+        """Return the posterior covariance of all parameters, the matrix counting less by its noise.
+
+        Of directions that noise hides only the prior is known (Lemma 63).
+        """
+        pooled, prior = self._search_mean(curvature)
+        known = np.maximum(curvature.unfloored - 2 * curvature.noise, 0.0)
+        turned = (curvature.axes * known**2) @ curvature.axes.T * pooled.precision
+        return np.asarray(np.linalg.inv(turned + prior))
+
+    @cached_property
+    def users(self) -> Array:
+        """Return the matrix from whitened parameters to coefficients in the user's units."""
+        units, chosen = self.task.wide.units, self.nuisance.interest if self.nuisance else ()
+        matrix = units.to_users(self.task.columns) @ self.conditioner.matrix.T
+        return np.asarray(matrix[list(chosen)] if chosen else matrix)
+
+    def left(self, curvature: Curvature) -> Array:
+        """Return the standard deviation that other columns leave of each."""
+        if self.nuisance:
+            return self.nuisance.left
+        back = np.linalg.inv(self.users)
+        moments = np.diag(back.T @ curvature.matrix @ back)
+        alike = np.maximum(
+            moments * ((self.users @ curvature.inverse) * self.users).sum(axis=1), 1.0
+        )
+        return np.asarray(np.append(self.task.wide.scales, 1.0)[self.task.columns] / np.sqrt(alike))
 
     @property
     def undetected(self) -> float:
@@ -528,6 +701,7 @@ class TableRounds:
         scaled = (CUT_SHARE + histograms) * self.family.has_scale
         curved, meat = self.family.releases_curvature, self.family.releases_meat
         scaled += NORM_SHARE * (curved and meat)
+        scaled += NORM_SHARE * bool(self.task.interest)
         later = self.task.share((curved + meat) * MEAT_SHARE + LONG_SHARE + scaled)
         return ZCDP(self.task.wide.task.spending.remaining.rho - later.rho)
 
@@ -546,14 +720,18 @@ class TableRounds:
         return theta, doubt
 
     def _posterior(self, curvature: Curvature) -> tuple[Array, Array]:
-        """Return posterior mean and covariance given all rounds; H changes as predictors move."""
+        """Return posterior mean and covariance given all rounds."""
+        pooled, prior = self._search_mean(curvature)
+        return pooled.posterior(self.rounds[0].start, curvature, prior)
+
+    def _search_mean(self, curvature: Curvature) -> tuple[Pooled, Array]:
+        """Return the mean of all rounds, and the prior precision; H changes as predictors move."""
         ways = np.array([one.start - self.rounds[-1].start for one in self.rounds])
         scores = np.sqrt(((ways @ curvature.axes * curvature.values) ** 2).mean(axis=1))
         bends = np.array([self._moved(way) for way in ways]) / 2 * (not self.family.quadratic)
         in_scales = self.conditioner.matrix / self.task.scales_per_cell
         prior = len(in_scales) / self.task.wide.task.deviation**2 * in_scales @ in_scales.T
-        pooled = Pooled.of(self.rounds, curvature, bends * scores)
-        return pooled.posterior(self.rounds[0].start, curvature, prior)
+        return Pooled.of(self.rounds, curvature, bends * scores), prior
 
     @cached_property
     def _gram(self) -> Curvature:
@@ -564,10 +742,14 @@ class TableRounds:
     def _curvature(self, theta: Array, budget: ZCDP) -> Curvature:
         """Return the curvature, released where the search ended, without what is unidentified."""
         curvature = self._gram
+        if self.task.interest and self.family.quadratic:
+            return curvature
         self.without = unidentified(self.task, self.conditioner, curvature, {})
         if not self.family.quadratic:
             self.move_to(theta)
             curvature = self.release_curvature(budget * Fraction(self.plan.curvature, 80))
+            if self.task.interest:
+                return curvature
             dropped = {j: one for j, one in self.without.items() if one.dropped}
             self.without = unidentified(self.task, self.conditioner, curvature, dropped)
         return curvature.without(self.conditioner, self.without)
@@ -632,6 +814,8 @@ class TableRounds:
     @property
     def deviation(self) -> float:
         """Return the standard deviation of residuals, or of units' means, as far as it is known."""
+        if self.nuisance:
+            return self.nuisance.deviation
         return self._deviation_of(self.influences)
 
     def _deviation_of(self, found: Influences | None) -> float:
@@ -660,7 +844,9 @@ class TableRounds:
 
     def move_to(self, theta: Array) -> None:
         """Move the point's weights there, by whole steps of its lattice."""
-        self._move(self.point, self.conditioner.matrix.T @ theta)
+        weights = self.conditioner.matrix.T @ theta
+        weights += self.nuisance.weights if self.nuisance else 0.0
+        self._move(self.point, weights)
 
     def _move(self, point: ExactPoint, weights: Array) -> None:
         moves = (weights - point.weights[self.task.columns]) / point.scale
@@ -802,7 +988,8 @@ class TableRounds:
 
     def release_long(self) -> float:
         """Release how many rows were norm-clipped (docs/theory/mechanisms.md, Lemma 13), if any."""
-        times = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
+        far = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
+        times = 1.0 if self.nuisance else far
         rows = self.conditioner.rows.smaller(times)
         point = self.task.start(single=True) if self.task.averaged else self.point
         count = point.row_total(long_count, self.task.wide.task.deviation, rows)
@@ -830,11 +1017,9 @@ class Answer:
     meat: Meat
     cut_off: CutOff
 
-    @cached_property
+    @property
     def _users(self) -> Array:
-        """Return the matrix from whitened parameters to coefficients in the user's units."""
-        task = self.fit.task
-        return np.asarray(task.wide.units.to_users(task.columns) @ self.fit.conditioner.matrix.T)
+        return self.fit.users
 
     @cached_property
     def _directions(self) -> Array:
@@ -851,7 +1036,7 @@ class Answer:
             return self.meat.dispersion(self.curvature)
         return self.fit.family.dispersion(self.fit.deviation)
 
-    def known(self) -> tuple[Array, Array, Array, Array, Array]:
+    def known(self) -> Known:
         """Return the covariance H⁻¹(M + P)H⁻¹ of all that is counted, and what goes with it."""
         spread, directions, squares = self.fit.conditioner.spread, self._directions, self._squares
         private, family = self._private(), self.fit.family
@@ -877,7 +1062,7 @@ class Answer:
             usual = np.sqrt(squares * sampling)
         self._withhold(np.sqrt(private))
         largest = self.fit.rounds[-1].clip + self.cut_off.excess
-        return (
+        return Known(
             (covariance + covariance.T) / 2,
             np.clip(freedom, LEAST_FREEDOM, 1e6),
             bias,
@@ -891,6 +1076,7 @@ class Answer:
         noise = estimate.private(self.curvature.noise)
         variances = ((directions @ noise) * directions).sum(axis=1)
         variances += estimate.by_leverage(self._users, self._squares) + self._by_held()
+        variances += fit.nuisance.variances if fit.nuisance else 0.0
         if not fit.family.quadratic:
             moved = np.abs(self._users @ estimate.way)
             variances += (np.maximum(fit._moved(estimate.way), self._steps * moved) * moved) ** 2
@@ -899,13 +1085,16 @@ class Answer:
     def _by_held(self) -> Array:
         """Return the variances of coefficients by what held ones may be.
 
-        Others take over what a held one lacks, as far as they correlate beyond noise (Lemma 64).
+        Others take over what a held one lacks, as far as they correlate beyond noise, or with it,
+        of those that are required (Lemma 64).
         """
+        required = self.fit.task.required
         held = [one.feature for one in self.fit.without.values() if not one.dropped]
         ways = np.linalg.inv(self._users)[:, held]
         moved = (self._directions @ self.curvature.matrix @ ways) ** 2
         chance = self.curvature.noise**2 / 2 * np.outer(self._squares, (ways**2).sum(axis=0))
         doubts = np.diag(self._users @ self.doubt @ self._users.T)[held]
+        chance = np.where(np.isin(held, required), -chance, chance)
         return np.asarray(np.maximum(moved - chance, 0.0) @ doubts)
 
     def _withhold(self, errors: Array) -> None:
@@ -914,11 +1103,9 @@ class Answer:
         A feature's effect, per standard deviation that others leave of it, is at most the standard
         deviation of the linear predictor (Lemma 52).
         """
-        task, d = self.fit.task, self.fit.task.n_features
-        back = np.linalg.inv(self._users)
-        moments = np.diag(back.T @ self.curvature.matrix @ back)
-        alike = np.maximum(moments * (self._directions * self._users).sum(axis=1), 1.0)
-        per_scale = errors / np.sqrt(alike) * np.append(task.wide.scales, 1.0)[task.columns]
+        task, nuisance = self.fit.task, self.fit.nuisance
+        d = len(nuisance.interest) if nuisance else task.n_features
+        per_scale = errors * self.fit.left(self.curvature)
         most = MOST_ERROR * max(task.wide.task.deviation, self.fit.deviation)
         converged = self._converged(errors)[:d]
         for j in np.flatnonzero((per_scale[:d] > most) | ~converged).tolist():
@@ -929,7 +1116,8 @@ class Answer:
         """Return a step of every column: its scale, 1 of a level, 0 of the constant."""
         wide = self.fit.task.wide
         steps = np.where(is_yes_no(wide.units.feature_bounds), 1.0, wide.scales)
-        return np.append(steps, 0.0)[self.fit.task.columns]
+        steps = np.append(steps, 0.0)[self.fit.task.columns]
+        return steps[list(self.fit.nuisance.interest)] if self.fit.nuisance else steps
 
     def _converged(self, errors: Array) -> Mask:
         """Return of which coefficients the last move is small, per step and beyond noise."""
