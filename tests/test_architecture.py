@@ -35,7 +35,7 @@ COMMANDS_OF_THE_PAPER = {"demo", "_demo_table", "reproduce", "errata", "datasets
 ROOT_EXPORTS = "planning"  # the highest room that `from dpscreen import …` brings in
 FREE = {"__init__.py", "__main__.py"}  # of the root; they may name any room
 
-MOST_FILES, MOST_LINES = 205, 49_600
+MOST_FILES, MOST_LINES = 205, 49_900
 MEDIAN_FUNCTION, LONGEST_FUNCTION = 6, 45
 
 
