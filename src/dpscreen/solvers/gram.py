@@ -29,9 +29,10 @@ ROUNDS, ROUND_SHARE, NORM_SHARE, GRAM_SHARE = 3, 0.03, 0.01, 0.25
 """Most whitening rounds; shares of the table's budget for one, for a histogram of row norms, and
 for the last Gram matrix. Tuned."""
 
-NOISE_LEVEL, LONGER = 0.3, 1.5
-"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n; and squared
-norm, over its mean, up to which they keep theirs whatever the least spread. Tuned."""
+NOISE_LEVEL, LONGER, WHITENED = 0.3, 1.5, 0.5
+"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n; squared
+norm, over its mean, up to which they keep theirs whatever the least spread; and the noise from
+which on features are not whitened, as whitening would follow the noise. Tuned."""
 
 RESOLVED, DETECTED = 3.5, 4.5
 """Standard deviations of noise from which on a direction is resolved, and a count detected. Tuned.
@@ -157,7 +158,7 @@ class Conditioner:
 def release_conditioner(task: TableTask, margin: float, most: float, last: float) -> Conditioner:
     """Release whitened rows and their Gram matrix, after up to three whitening rounds.
 
-    There is none where its noise would exceed the mean eigenvalue. Rows are clipped to `margin`
+    There are none where their noise is large. Rows are clipped to `margin`
     times the largest norm that is detected, to `most`, and to what noise permits. A level varies no
     more than clipped rows let it. The `last` share is for the last matrix
     (docs/theory/mechanisms.md, Lemma 26; docs/theory/tables.md, Lemma 36).
@@ -166,7 +167,7 @@ def release_conditioner(task: TableTask, margin: float, most: float, last: float
     spread = np.append(task.wide.left, 1.0)[task.columns]
     levels = np.append(is_yes_no(task.wide.units.feature_bounds), False)[task.columns]
     matrix = spread[:, None] * np.diag(task.scales_per_cell)
-    hidden = task.noise_level(SQUARED_NORM * k, ROUND_SHARE) > 1
+    hidden = task.noise_level(SQUARED_NORM * k, ROUND_SHARE) > WHITENED
     for _ in range(0 if hidden else ROUNDS):
         found = _release(task, matrix, spread, (1.2, most), ROUND_SHARE, "whitening")
         level = math.sqrt(2 * k) * found.noise
