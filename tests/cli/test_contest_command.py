@@ -56,8 +56,8 @@ def page(folder):
 
 def test_all_methods_play_and_nothing_is_said_to_be_protected(page):
     _, done = page
-    for method in CONTESTED:
-        assert method in done.stdout
+    for method in CONTESTED:  # the folder has no table of counts
+        assert (method in done.stdout) == ("poisson" not in method)
     assert "nothing here was protected" in done.stdout
     assert "\x1b" not in done.stdout
     assert done.stderr == "Page written to contest.html\n"

@@ -486,7 +486,7 @@ def test_what_stands_out_is_told_where_others_have_a_coefficient_too(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(4000, 8)), columns=list("abcdefgh"))
     y = (rng.random(4000) < 1 / (1 + np.exp(-1.5 * X["c"]))).astype(int)
-    model = PrivateLogisticLasso(epsilon=2, delta=1e-6, feature_bounds=(-8, 8), random_state=1)
+    model = PrivateLogisticLasso(epsilon=2, delta=1e-6, feature_bounds=(-8, 8), random_state=0)
     model.fit(X, y).save(tmp_path / "model.json")
     assert np.flatnonzero(model.selected_).tolist() == [2]
     assert (model.coef_ != 0).sum() > 1

@@ -334,7 +334,7 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
         ((500, 200, 1, 0.01), "weak promise"),
         ((500, 200, 1, 0.01), "The model itself selects up to"),
         ((500, 200, 1, 0.01), "No effect up to 0.1"),
-        ((300, 200, 1, 1e-6), "give bounds that fit"),
+        ((300, 200, 1, 1e-6), "declare close ones"),
         ((2000, 1, 1, 1e-6), "All features have an effect here"),
         ((10**6, 10**4, 1, 1e-6), "which stand for all"),
     ],
@@ -453,7 +453,7 @@ def test_the_search_reads_off_where_a_known_power_is_reached(monkeypatch, power_
         ({"repetitions": 1}, "repetitions"),
         ({"rate": 0.2}, "rate"),
         ({"rate": 1.0, "family": "binomial"}, "rate"),
-        ({"family": "poisson"}, "family"),
+        ({"family": "gamma"}, "family"),
     ],
 )
 def test_bad_input_is_refused_by_name(changed, message):

@@ -339,7 +339,8 @@ def test_targets_are_located(shape, width):
     """Scales to a factor of 2.5, as octaves are factors of 2 and two values may lie in one.
 
     With 85 % zeros there is a point mass, with 50 % there may be: scales are then those of other
-    rows, about it. At 300 times the bounds no histogram resolves it.
+    rows, about it. At 300 times the bounds no histogram resolves it. Of two values the centre may
+    be one.
     """
     y = SHAPES[shape](np.random.default_rng(6), 10_000)
     found = target(y, declared(y, width, 0.3))
@@ -351,7 +352,8 @@ def test_targets_are_located(shape, width):
         assert abs(math.log2(found.scale / np.sqrt(np.mean(y[y > 0] ** 2)))) < 1
         assert math.isinf(found.centre_error)
     else:
-        assert abs(found.centre - y.mean()) < min(0.5 * y.std(), 2 * found.centre_error)
+        most = (1.0 if shape == "two values" else 0.5) * y.std()
+        assert abs(found.centre - y.mean()) < min(most, 2 * found.centre_error)
         assert abs(math.log(found.scale / y.std())) < math.log(2.5)
 
 

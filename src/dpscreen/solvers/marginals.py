@@ -41,8 +41,9 @@ FINEST = 2.0**-30
 """Estimates are rounded to this part of a half-width: exponentials differ in their last bits
 between machines. Conventional."""
 
-CELLS, ROUNDS = 24, 3
-"""Cells of a histogram, and number of histograms. Conventional."""
+CELLS, ROUNDS = 12, 3
+"""Cells of a histogram, tuned, and number of histograms. Each cell has the same noise, so narrow
+ones lose what they show of a centre or scale to it."""
 
 OCTAVE_PART = 0.25
 """Part of the share of marginals for distances from the centre. Conventional."""
@@ -63,8 +64,9 @@ POOLED, POOLING_ROUNDS = 3.0, 5
 """Columns that weigh as much as the prior of scales in what they have in common; and EM rounds for
 that. Conventional."""
 
-WINDOW = 4.0
-"""Half-width of the next window, in standard deviations. Conventional."""
+WINDOW = 2.5
+"""Half-width of the next window, in standard deviations; rows beyond are in its end cells. Tuned.
+"""
 
 EXPONENTS = np.arange(-24, 2)
 """Octaves of distances that are counted apart. Conventional."""
