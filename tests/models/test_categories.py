@@ -131,8 +131,8 @@ def test_a_schema_means_what_categories_mean(kind):
     assert released(read) == released(told)
     for notes in (read.described(schema=schema.to_dict()), told.released()):
         text = explanation_of(notes)
-        dropped = " and those left out: ward with B or D." if kind is PrivateOLS else ": ward with B."
-        assert f"Levels are compared with the first declared one{dropped}" in text
+        other = " and those left out: ward with B or D." if kind is PrivateOLS else ": ward with B."
+        assert f"Levels are compared with the first declared one{other}" in text
         assert text.count("A cell that is missing") == 1
 
 
