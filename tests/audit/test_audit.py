@@ -42,6 +42,7 @@ SMALL = {
     "weak-privategcd-its-gradient": 6_000,
     "weak-lasso-the-targets-sum": 10_000,
     "weak-lasso-magnitudes-of-the-target": 10_000,
+    "weak-logistic-counted-the-deviance": 12_000,
 }
 WEAK, STANDING = 4_000, 8
 
