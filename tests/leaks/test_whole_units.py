@@ -4,9 +4,12 @@
 """
 
 import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,6 +26,7 @@ from replays import (
     wild,
 )
 
+from dpscreen.models.intake import take_ids
 from dpscreen.privacy.replay import moves, record, replay
 from dpscreen.rows import mixed, owners
 from dpscreen.rows.lattice import UNITS
@@ -194,3 +198,24 @@ def test_the_gram_matrix_of_units_has_their_bound():
     _, whose = Owners.of(np.zeros((9, 3), dtype=np.uint64))
     gram = whose.shared(rows).astype(np.int64) @ whose.shared(rows).astype(np.int64).T
     assert UNITS * (1 - 1e-3) < gram[0, 0] <= UNITS
+
+
+@pytest.mark.parametrize("form", [list, pd.Series, pl.Series])
+@pytest.mark.parametrize("other", [None, float("nan"), 0.5, "x"])
+def test_no_id_changes_whose_another_row_is(form, other):
+    """An id that is missing made floats of a list of numbers, which merged 2^53 and 2^53 + 1."""
+    for texts in (["", "a"], np.array(["", "a"]), [2**53, 7], np.array([2.0**53, 7])):
+        codes = take_ids(EveryTable(epsilon=1, delta=1e-6), np.zeros((2, 2)), texts, None)[1].codes
+        assert codes[0] == -1 != codes[1]
+    if form is pl.Series and other is not None:
+        pytest.skip("a column of polars has one kind of cell")
+    numbers = [2**53 - 40 + k // 2 for k in range(40)]
+    if form is pd.Series:
+        made = partial(pd.Series, dtype="Int64" if other is None else object)
+    else:
+        made = form
+    model, X = EveryTable(epsilon=1, delta=1e-6), np.zeros((41, 2))
+    alone = take_ids(model, X[:40], made(numbers), None)[1].codes
+    beside = take_ids(model, X, made([*numbers, other]), None)[1].codes
+    assert np.array_equal(beside[:40], alone)
+    assert len({*alone}) == 20

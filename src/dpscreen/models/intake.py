@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.models.categories import (
     NOT_NUMBERS,
     FrameColumns,
@@ -127,11 +127,34 @@ def take_ids(
         X, unit = X.drop(columns=column), X[column]
     from pandas import factorize
 
-    ids = np.asarray(aligned(unit, X))
+    ids = _each_as_it_is(aligned(unit, X))
     if ids.ndim != 1:
         raise ValueError("unit must have one id for each row.")
     codes = factorize(ids)[0].astype(np.int64)
-    return X, Ids(np.where(ids == "", -1, codes) if ids.dtype == object else codes, column)
+    codes[[_is_no_id(one) for one in ids.tolist()]] = -1
+    return X, Ids(codes, column)
+
+
+def _is_no_id(one: Any) -> bool:
+    """Whether it is an empty text, or a number so large that floats cannot distinguish it.
+
+    pandas makes floats of numbers if one is missing, so that one row would merge others' ids.
+    """
+    if isinstance(one, str):
+        return not one
+    return isinstance(one, int | float) and abs(one) >= 2**53
+
+
+def _each_as_it_is(ids: Any) -> AnyArray:
+    """Return ids as an array in which no id changes what another is.
+
+    NumPy reads all ids of a list as one kind: a missing one would make floats of large numbers,
+    which floats cannot distinguish.
+    """
+    if isinstance(ids, np.ndarray):
+        return ids
+    cells = ids.astype(object) if hasattr(ids, "astype") else [*ids]
+    return np.array(cells, dtype=object)
 
 
 def owned(rows: RowSource, ids: Ids | None) -> RowSource:
