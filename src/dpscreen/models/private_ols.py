@@ -187,7 +187,6 @@ class TableEstimator(TableModel, ScalingModel):
     def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
         units, offset = wide.units, wide.task.choices.offset
-        found = found if offset is None else found.beside(offset)
         check_finite(
             found.covariance, found.freedom, found.bias, found.plain, found.shift, wide.scales
         )

@@ -96,19 +96,6 @@ class TableTask:
         per_cell = self.wide.units.feature_half_widths / self.wide.scales
         return np.append(per_cell, 1.0)[self.columns]
 
-    def noise_level(self, square: float, share: float) -> float:
-        """Return the spectral norm of a Gram matrix's noise over n, for rows of that ‖u‖²."""
-        noise = square / math.sqrt(2 * float(self.share(share)))
-        return math.sqrt(2 * len(self.columns)) * noise / self.n_rows
-
-    def row_norm(self, share: float, least_spread: float) -> float:
-        """Return the norm to which rows are clipped: as large as the noise level permits.
-
-        Up to `LONGER` times the mean in any case where the noise of all directions permits it.
-        """
-        square, mean = NOISE_LEVEL / self.noise_level(1.0, share), SQUARED_NORM * len(self.columns)
-        return math.sqrt(max(mean, min(square, LONGER * mean), square * least_spread**2))
-
 
 @dataclass(frozen=True, eq=False)
 class Conditioner:
@@ -129,10 +116,6 @@ class Conditioner:
     def matrix(self) -> Array:
         """Return the matrix that makes u of the columns."""
         return self.row_norm * self.rows.matrix
-
-    def reaching(self, reach: float) -> Conditioner:
-        """Return the same, but rows up to so many times ν count whole in scores."""
-        return replace(self, rows=replace(self.rows, reach=reach))
 
     @property
     def mean_norm(self) -> float:
@@ -158,48 +141,49 @@ class Conditioner:
 def release_conditioner(task: TableTask, margin: float, most: float, last: float) -> Conditioner:
     """Release whitened rows and their Gram matrix, after up to three whitening rounds.
 
-    There are none where their noise is large. Rows are clipped to `margin`
-    times the largest norm that is detected, to `most`, and to what noise permits. A level varies no
-    more than clipped rows let it. The `last` share is for the last matrix
-    (docs/theory/mechanisms.md, Lemma 26; docs/theory/tables.md, Lemma 36).
+    There are none where their noise is large. Rows are clipped to `margin` times the largest norm
+    that is detected, to `most`, and to what noise permits. A level varies no more than clipped rows
+    let it. The `last` share is for the last matrix (docs/theory/mechanisms.md, Lemma 26;
+    docs/theory/tables.md, Lemma 36).
     """
     n, k = task.n_rows, len(task.columns)
     spread = np.append(task.wide.left, 1.0)[task.columns]
     levels = np.append(is_yes_no(task.wide.units.feature_bounds), False)[task.columns]
     matrix = spread[:, None] * np.diag(task.scales_per_cell)
-    hidden = task.noise_level(SQUARED_NORM * k, ROUND_SHARE) > WHITENED
+
+    def noise_level(square: float, share: float) -> float:
+        """Return the spectral norm of a Gram matrix's noise over n, for rows of that norm²."""
+        return math.sqrt(2 * k) * (square / math.sqrt(2 * float(task.share(share)))) / n
+
+    def release(margin: float, share: float, what: str) -> Conditioner:
+        mean = SQUARED_NORM * k
+        least, longest = math.sqrt(mean), _release_longest(task, matrix)
+        longest = min(max(longest, least / 1.2), most)
+        # Up to `LONGER` times the mean where the noise of all directions permits it.
+        square = NOISE_LEVEL / noise_level(1.0, share)
+        permitted = max(mean, min(square, LONGER * mean), square * float(spread.min()) ** 2)
+        norm = max(min(margin * longest, math.sqrt(permitted)), least)
+        rows = MixedRows.near(task.columns, matrix / norm)
+        gram, noise = release_gram(
+            task.accountant,
+            task.wide.task.design.short_gram(rows),
+            units_per_one=UNITS,
+            cost=task.share(share),
+            purpose=f"Gram matrix: {what}",
+        )
+        longest = min(longest, norm, math.sqrt(LEVERAGE * k))
+        return Conditioner(rows, norm, norm**2 * gram, norm**2 * noise, spread, longest)
+
+    hidden = noise_level(SQUARED_NORM * k, ROUND_SHARE) > WHITENED
     for _ in range(0 if hidden else ROUNDS):
-        found = _release(task, matrix, spread, (1.2, most), ROUND_SHARE, "whitening")
+        found = release(1.2, ROUND_SHARE, "whitening")
         level = math.sqrt(2 * k) * found.noise
         detected = np.sqrt(np.maximum(np.diag(found.gram), level) / n)
         spread = np.where(levels, np.minimum(detected, spread), spread)
         matrix, resolved = replace(found, spread=spread).whitening(n)
         if resolved:
             break
-    return _release(task, matrix, spread, (margin, most), last, "whitened")
-
-
-def _release(
-    task: TableTask,
-    matrix: Array,
-    spread: Array,
-    norms: tuple[float, float],
-    share: float,
-    what: str,
-) -> Conditioner:
-    least, longest = math.sqrt(SQUARED_NORM * len(matrix)), _release_longest(task, matrix)
-    longest = min(max(longest, least / 1.2), norms[1])
-    norm = max(min(norms[0] * longest, task.row_norm(share, float(spread.min()))), least)
-    rows = MixedRows.near(task.columns, matrix / norm)
-    gram, noise = release_gram(
-        task.accountant,
-        task.wide.task.design.short_gram(rows),
-        units_per_one=UNITS,
-        cost=task.share(share),
-        purpose=f"Gram matrix: {what}",
-    )
-    longest = min(longest, norm, math.sqrt(LEVERAGE * len(matrix)))
-    return Conditioner(rows, norm, norm**2 * gram, norm**2 * noise, spread, longest)
+    return release(margin, last, "whitened")
 
 
 def release_columns(task: TableTask, matrix: Array, margin: float, whole: bool) -> Conditioner:
@@ -210,12 +194,10 @@ def release_columns(task: TableTask, matrix: Array, margin: float, whole: bool) 
     (docs/theory/marginals.md, Lemma 22; docs/theory/tables.md, Lemma 97).
     """
     units, levels = task.wide.units, [0.0]
-    for j in task.interest:
-        if is_yes_no(units.feature_bounds)[j]:
-            ends = (units.feature_bounds[j] - units.feature_centres[j]) / units.feature_half_widths[
-                j
-            ]
-            levels.append(float(np.linalg.norm(matrix[:, j]) * np.abs(ends).max()))
+    for j in set(task.interest) & set(np.flatnonzero(is_yes_no(units.feature_bounds))):
+        ends = np.abs(units.feature_bounds[j] - units.feature_centres[j])
+        cell = float(ends.max()) / units.feature_half_widths[j]
+        levels.append(float(np.linalg.norm(matrix[:, j])) * cell)
     longest = max(_release_longest(task, matrix), 1.0)
     near = min(longest, math.sqrt(LEVERAGE * len(matrix)))
     norm = max(margin * (longest if whole else near), *levels)
@@ -227,14 +209,18 @@ def _release_longest(task: TableTask, matrix: Array) -> float:
     """Release about the largest norm of whitened rows (docs/theory/marginals.md, Lemma 22)."""
     top = 256.0 * math.sqrt(len(matrix))
     rows = MixedRows.near(task.columns, matrix / top)
-    counts = task.start(single=True).row_total(
-        length_counts, task.wide.task.deviation, rows, N_CELLS
-    )
+    point, deviation = task.start(single=True), task.wide.task.deviation
+    counts = point.row_total(length_counts, deviation, rows, N_CELLS)
+    return largest_detected(task, counts, top, "norms of whitened rows")
+
+
+def largest_detected(task: TableTask, counts: Integers, top: float, purpose: str) -> float:
+    """Release a histogram of norms up to `top`, and return about the largest that is detected."""
     noisy, noise = release_histograms(
         task.accountant,
         counts[None, :],
         cost=task.share(NORM_SHARE),
-        purpose="norms of whitened rows",
+        purpose=purpose,
     )
     edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
     return float(edges[min(last_detected(noisy[0], noise), N_CELLS)])
@@ -258,6 +244,11 @@ class Curvature:
     matrix: Array
     noise: float
     basis: Array
+
+    @classmethod
+    def of(cls, conditioner: Conditioner) -> Curvature:
+        """Return that of a quadratic loss: the Gram matrix."""
+        return cls(conditioner.gram, conditioner.noise, np.eye(len(conditioner.gram)))
 
     def shrunk_to(self, meant: Array, noise: float = 0.0) -> Curvature:
         """Return it shrunk to what was meant, known up to a noise, as far as its own explains.
@@ -290,24 +281,19 @@ class Curvature:
         return values, self.basis @ vectors
 
     @property
-    def axes(self) -> Array:
-        """Return the directions, one in each column, that of the least eigenvalue first."""
-        return self._eigen[1]
-
-    @property
     def unfloored(self) -> Array:
-        """Return the eigenvalues as they were released."""
+        """Return the eigenvalues as they were released, the least first."""
         return self._eigen[0]
 
     @property
-    def values(self) -> Array:
-        """Return the floored eigenvalues."""
-        return np.maximum(self._eigen[0], self.floor)
+    def axes(self) -> Array:
+        """Return their directions, one in each column."""
+        return self._eigen[1]
 
     @property
-    def resolved(self) -> bool:
-        """Whether all eigenvalues are above the floor."""
-        return bool((self._eigen[0] >= self.floor).all())
+    def values(self) -> Array:
+        """Return the eigenvalues, those of unresolved directions floored."""
+        return np.maximum(self._eigen[0], self.floor)
 
     @cached_property
     def inverse(self) -> Array:
@@ -344,7 +330,7 @@ def unidentified(
     required = list(task.required)
     in_scales = (conditioner.matrix / task.scales_per_cell).T
     gone, left = dict(gone), curvature.without(conditioner, gone)
-    while len(gone) < task.n_features and not left.resolved:
+    while len(gone) < task.n_features and left.unfloored[0] < left.floor:
         parts = np.abs(in_scales @ left.axes[:, 0])[: task.n_features]
         parts[list(gone)] = -1  # never again, even where a direction is that of the constant
         free = parts.copy()
@@ -358,12 +344,6 @@ def unidentified(
     return gone
 
 
-def _explained_by(moments: Array, columns: Integers) -> Array:
-    """Return the part of each column's second moment that a linear fit on some columns explains."""
-    beside = moments[columns]
-    return np.asarray((beside * np.linalg.solve(moments[np.ix_(columns, columns)], beside)).sum(0))
-
-
 def explained(
     task: TableTask, conditioner: Conditioner, found: dict[int, Unidentified]
 ) -> Iterator[Unidentified]:
@@ -373,7 +353,9 @@ def explained(
     sizes = np.sqrt(np.maximum(np.diag(moments), 0))
     kept = np.array([i for i in range(len(moments)) if i not in found], dtype=np.int64)
     constants = np.arange(task.n_features, len(moments))
-    about_mean = np.diag(moments) - _explained_by(moments, constants)
+    beside = moments[constants]
+    of_constants = beside * np.linalg.solve(moments[np.ix_(constants, constants)], beside)
+    about_mean = np.diag(moments) - of_constants.sum(axis=0)
     for j, one in sorted(found.items()):
         slopes = np.linalg.lstsq(moments[np.ix_(kept, kept)], moments[kept, j], rcond=None)[0]
         alike = (np.abs(slopes) * sizes[kept] > PARTNER * sizes[j]) & (kept < task.n_features)

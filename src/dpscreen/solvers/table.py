@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
 from dpscreen.rows.lattice import UNITS, ExactPoint
@@ -41,6 +40,7 @@ from dpscreen.solvers.gram import (
     TableTask,
     Unidentified,
     explained,
+    largest_detected,
     last_detected,
     release_columns,
     release_conditioner,
@@ -143,50 +143,37 @@ class TableRelease:
     long_rows: float
     undetected: float
 
-    def beside(self, offset: int) -> TableRelease:
-        """Return the table with a place for an offset, whose coefficient is not estimated."""
+    def placed(self, places: Integers, size: int) -> TableRelease:
+        """Return it as a table of so many coefficients, of the others of which nothing is known."""
 
-        def wider(values: Array, filled: float = 0.0) -> Array:
-            return np.insert(values, offset, filled)
+        def whole(values: Array, filled: float = 0.0) -> Array:
+            found = np.full(size, filled)
+            found[places] = values
+            return found
 
+        covariance = np.zeros((size, size))
+        covariance[np.ix_(places, places)] = self.covariance
         moved = (
             replace(
                 one,
-                feature=one.feature + (one.feature >= offset),
-                partners=tuple(j + (j >= offset) for j in one.partners),
+                feature=int(places[one.feature]),
+                partners=tuple(int(places[j]) for j in one.partners),
             )
             for one in self.unidentified
         )
-        rows = np.insert(self.covariance, offset, 0.0, axis=0)
         return replace(
             self,
-            covariance=np.insert(rows, offset, 0.0, axis=1),
-            freedom=wider(self.freedom, 1.0),
-            bias=wider(self.bias),
-            plain=wider(self.plain),
-            shift=wider(self.shift),
+            covariance=covariance,
+            freedom=whole(self.freedom, 1.0),
+            bias=whole(self.bias),
+            plain=whole(self.plain),
+            shift=whole(self.shift),
             unidentified=tuple(moved),
         )
 
 
-class Known(NamedTuple):
-    """What is known of coefficients, as a `TableRelease` holds it."""
-
-    covariance: Array
-    freedom: Array
-    bias: Array
-    plain: Array
-    shift: Array
-
-    def of(self, places: Sequence[int], size: int) -> Known:
-        """Return it as that of so many coefficients, of which nothing else is known."""
-        covariance = np.zeros((size, size))
-        covariance[np.ix_(places, places)] = self.covariance
-        others = [np.zeros(size) for _ in self[1:]]
-        for whole, part in zip(others, self[1:], strict=True):
-            whole[list(places)] = part
-        others[0] = np.maximum(others[0], 1.0)
-        return Known(covariance, *others)
+Known = tuple[Array, Array, Array, Array, Array]
+"""Covariance, freedom, bias, plain and shift of a `TableRelease`."""
 
 
 @dataclass(frozen=True)
@@ -366,13 +353,15 @@ class Pooled:
             float((1 / variances).sum()),
         )
 
-    def moved(self, by: Array) -> Pooled:
-        """Return the estimate moved by what clips cut off (Lemma 69)."""
-        return replace(self, theta=self.theta + by)
+    def posterior(
+        self, origin: Array, curvature: Curvature, prior: Array, values: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return posterior mean and covariance for a prior precision about an origin (Lemma 63).
 
-    def posterior(self, origin: Array, curvature: Curvature, prior: Array) -> tuple[Array, Array]:
-        """Return posterior mean and covariance for a prior precision about an origin (Lemma 63)."""
-        turned = (curvature.axes * curvature.values**2) @ curvature.axes.T * self.precision
+        Eigenvalues of H are as floored, unless others are given.
+        """
+        known = curvature.values if values is None else values
+        turned = (curvature.axes * known**2) @ curvature.axes.T * self.precision
         covariance = np.asarray(np.linalg.inv(turned + prior), dtype=np.float64)
         return origin + covariance @ turned @ (self.theta - origin), covariance
 
@@ -380,14 +369,6 @@ class Pooled:
         """Return the covariance of privacy's noise in the score: its own, and H's along the way."""
         square = self.variance + noise**2 / 2 * float(self.way @ self.way)
         return square * np.eye(len(self.way)) + noise**2 / 2 * np.outer(self.way, self.way)
-
-    def by_leverage(self, to_parameters: Array, squares: Array) -> Array:
-        """Return variances by rows of larger norms: what the last round changed beyond noise.
-
-        (Lemma 50)
-        """
-        changed = (to_parameters @ self.last) ** 2 - 2 * squares * self.apart
-        return np.maximum(changed, 0.0) * ((1 - self.part) ** 2 + 1 / 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,14 +445,6 @@ class Meat:
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
-    """Return the plan of the rounds for all coefficients, or for some that are of interest."""
-    if of_interest:
-        return INTEREST_CURVED if family.releases_curvature else INTEREST_QUADRATIC
-    curved = CURVED_CLIPPED if family.has_scale else CURVED
-    return curved if family.releases_curvature else QUADRATIC
-
-
 def release_table(
     wide: WideTask,
     columns: Integers | None = None,
@@ -487,26 +460,34 @@ def release_table(
     (docs/theory/tables.md, Lemma 27). With coefficients of `interest` the last rounds are of these
     alone, and the others are adjusted for (Lemma 97); those of `required` are never dropped.
     """
-    every = np.arange(wide.task.design.n_features)
-    chosen = every[every != wide.task.choices.offset] if columns is None else columns
-    task = TableTask(wide, chosen, wide.task.spending.remaining, tuple(interest), tuple(required))
-    plan = plan_of(family, of_interest=bool(interest))
+    offset, size = wide.task.choices.offset, wide.task.design.n_features
+    places = np.arange(size if columns is None else len(columns))
+    if columns is None:
+        places = places[places != offset]
+        columns = places
+    task = TableTask(wide, columns, wide.task.spending.remaining, tuple(interest), tuple(required))
+    if interest:
+        plan = INTEREST_CURVED if family.releases_curvature else INTEREST_QUADRATIC
+    elif family.releases_curvature:
+        plan = CURVED_CLIPPED if family.has_scale else CURVED
+    else:
+        plan = QUADRATIC
     # Where no influence is clipped, noise of scores grows with the norm bound.
-    most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(chosen))
+    most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(columns))
     conditioner = release_conditioner(task, plan.margin, most, plan.gram)
-    return TableRounds(task, family, plan, conditioner, task.start()).release(constant)
+    found = TableEngine(task, family, plan, conditioner, task.start()).release(constant)
+    return found if offset is None else found.placed(places, size)
 
 
 @dataclass(frozen=True, eq=False)
 class Nuisance:
-    """What is known of all coefficients before rounds of those of `interest` (Lemma 97).
+    """What is known of all coefficients before rounds of those of interest (Lemma 97).
 
-    `weights` of columns are where these rounds begin. `variances` are those that errors of the
-    others and of the matrix add to coefficients of interest; `left` is the standard deviation that
-    the other features leave of each, and `deviation` that of residuals.
+    `variances` are those that errors of the others and of the matrix add to coefficients of
+    interest; `left` is the standard deviation that the other features leave of each, `weights` are
+    those of all columns where the rounds begin, and `deviation` is that of residuals.
     """
 
-    interest: tuple[int, ...]
     weights: Array
     variances: Array
     left: Array
@@ -514,8 +495,11 @@ class Nuisance:
 
 
 @dataclass(eq=False)
-class TableRounds:
-    """A point on its way to the estimate, and what is released of the rows there."""
+class TableEngine:
+    """A point on its way to the estimate, and what is released of the rows there.
+
+    A fit of coefficients of interest begins where one of all columns ended, its `nuisance`.
+    """
 
     task: TableTask
     family: Family
@@ -528,26 +512,156 @@ class TableRounds:
     without: dict[int, Unidentified] = field(default_factory=dict)
     nuisance: Nuisance | None = None
 
+    def __post_init__(self) -> None:
+        task = self.task
+        few = min(FEW_SHARE, 4000 / (task.n_rows**2 * float(task.budget)))
+        self.search_share, self.last_share = (max(share, few) for share in HISTOGRAM_SHARES)
+        # To coefficients in the user's units, of all columns or of those of interest; and a step
+        # of each: the scale of a feature, 1 of a level, 0 of the constant.
+        self.users = task.wide.units.to_users(task.columns) @ self.conditioner.matrix.T
+        levels = is_yes_no(task.wide.units.feature_bounds)
+        self.steps = np.append(np.where(levels, 1.0, task.wide.scales), 0.0)[task.columns]
+        if self.nuisance:
+            chosen = list(task.interest)
+            self.users, self.steps = self.users[chosen], self.steps[chosen]
+
     def release(self, constant: float) -> TableRelease:
         """Release rounds, and what the covariance rests on."""
+        task, family = self.task, self.family
         budget = self._budget()
-        weights = np.where(self.task.columns < self.task.wide.task.n_features, 0.0, constant)
-        start = np.linalg.solve(self.conditioner.matrix.T, weights)
-        theta, doubt = self._search(np.asarray(start, dtype=np.float64), budget)
-        curvature = self._curvature(theta, budget)
-        if self.task.interest:
+        weights = np.where(task.columns < task.wide.task.n_features, 0.0, constant)
+        theta = np.asarray(np.linalg.solve(self.conditioner.matrix.T, weights), dtype=np.float64)
+
+        # Search: rounds to the posterior mean, with the mean curvature.
+        gram = Curvature.of(self.conditioner)
+        gram = gram.shrunk_to(task.n_rows * np.diag(self.conditioner.spread**2))
+        for part in self.plan.search:
+            self._round(theta, budget * Fraction(part, 80), self.search_share)
+            mean, doubt = self._posterior(gram.times(self._mean_curvature(theta)))
+            theta = theta + self._safe(mean - theta)
+
+        # The curvature where the search ended, and the features that it does not identify.
+        curvature = gram
+        if not task.interest:
+            self.without = unidentified(task, self.conditioner, gram, {})
+        if not family.quadratic:
+            self.move_to(theta)
+            curvature = self._release_curvature(budget * Fraction(self.plan.curvature, 80))
+        if task.interest:
             return self._release_interest(theta, curvature, budget)
-        if self.task.required:
+        if not family.quadratic:
+            dropped = {j: one for j, one in self.without.items() if one.dropped}
+            self.without = unidentified(task, self.conditioner, curvature, dropped)
+        curvature = curvature.without(self.conditioner, self.without)
+        if task.required:
             doubt = self._doubt(curvature.without(self.conditioner, ()))
-        estimate, curvature, known = self._finish(self._restricted(theta), curvature, doubt, budget)
+        gone = [j for j, one in self.without.items() if one.dropped]
+        if gone:  # others take over what these had
+            theta = gram.without(self.conditioner, gone).inverse @ gram.matrix @ theta
+
+        estimate, curvature, known = self._finish(theta, curvature, doubt, budget)
         table, explained_by = self.point.weights, self._moved(estimate.theta)
-        hidden = tuple(explained(self.task, self.conditioner, self.without))
+        hidden = tuple(explained(task, self.conditioner, self.without))
         if self.without:
             self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
         predicting = self.point.weights
-        predicting[self.task.columns[[j for j in self.without if self.task.constant[j]]]] = 0
-        deviation = self.release_deviation() if self.task.averaged else self.deviation
-        return self._table(table, predicting, known, hidden, explained_by, deviation)
+        predicting[task.columns[[j for j in self.without if task.constant[j]]]] = 0
+        return self._table(table, predicting, known, hidden, explained_by)
+
+    def _budget(self) -> ZCDP:
+        """Return what rounds and curvature share: what histograms, meat and count leave."""
+        task, curved, meat = self.task, self.family.releases_curvature, self.family.releases_meat
+        histograms = len(self.plan.search) * self.search_share
+        histograms += len(self.plan.last) * self.last_share
+        histograms += self.last_share * task.averaged
+        scaled = (CUT_SHARE + histograms) * self.family.has_scale
+        scaled += NORM_SHARE * (curved and meat)
+        scaled += NORM_SHARE * bool(task.interest)
+        later = task.share((curved + meat) * MEAT_SHARE + LONG_SHARE + scaled)
+        return ZCDP(task.wide.task.spending.remaining.rho - later.rho)
+
+    def _release_interest(self, theta: Array, curvature: Curvature, budget: ZCDP) -> TableRelease:
+        """Release rounds of the coefficients of interest, the others being where they are.
+
+        They are of columns that are uncorrelated with all others (docs/theory/tables.md, Lemma 97).
+        """
+        self.move_to(theta)
+        task, interest = self.task, list(self.task.interest)
+        users, k = self.users[interest], len(interest)
+        directions = users @ curvature.inverse
+        level = task.n_rows * self._mean_curvature(theta)
+        values, vectors = np.linalg.eigh(directions @ users.T)
+        turned = (vectors * np.sqrt(level / values)) @ vectors.T @ directions
+
+        # Variances by errors of all coefficients and of the matrix.
+        doubt = self._doubt(curvature)
+        by_noise = (directions**2).sum(axis=1) * np.trace(doubt)
+        by_noise += ((directions @ doubt) * directions).sum(axis=1)
+        off = directions @ curvature.matrix - users
+        nuisance = Nuisance(
+            self.point.weights[task.columns],
+            curvature.noise**2 / 2 * by_noise + ((off @ doubt) * off).sum(axis=1),
+            self._left(curvature)[interest],
+            self.deviation,
+        )
+        whole = self.family.has_scale
+        conditioner = release_columns(
+            task, turned @ self.conditioner.matrix, self.plan.margin, whole
+        )
+        last = TableEngine(task, self.family, self.plan, conditioner, self.point, nuisance=nuisance)
+        noise = curvature.noise * float(np.linalg.norm(turned, 2)) ** 2
+        of_interest = Curvature(level * np.eye(k), noise, np.eye(k))
+        known = last._finish(np.zeros(k), of_interest, np.zeros((k, k)), budget)[2]
+
+        weights = predicting = self.point.weights
+        reached = np.linalg.solve(self.conditioner.matrix.T, weights[task.columns])
+        explained_by = self._moved(np.asarray(reached, dtype=np.float64))
+        if last.without:
+            self.move_to(theta)
+            predicting = self.point.weights
+        hidden = tuple(one for _, one in sorted(last.without.items()))
+        found = last._table(weights, predicting, known, hidden, explained_by)
+        found = found.placed(np.array(interest), len(task.columns))
+        others = set(range(task.n_features)).difference(interest)
+        hidden = (*found.unidentified, *(Unidentified(j, nuisance=True) for j in others))
+        return replace(found, unidentified=tuple(sorted(hidden, key=lambda one: one.feature)))
+
+    def _finish(
+        self, theta: Array, curvature: Curvature, doubt: Array, budget: ZCDP
+    ) -> tuple[Pooled, Curvature, Known]:
+        """Release the last rounds, and return the estimate, the curvature and what is known."""
+        task, family = self.task, self.family
+        now, at = curvature, self._mean_curvature(theta)
+        for part in self.plan.last:
+            if family.has_scale and part == self.plan.last[-1]:  # high-leverage rows count whole
+                reaching = replace(self.conditioner.rows, reach=REACH)
+                self.conditioner = replace(self.conditioner, rows=reaching)
+            self._round(theta, budget * Fraction(part, 80), self.last_share)
+            now = curvature.times(self._mean_curvature(theta) / at)
+            theta = theta + self._safe(now.inverse @ self.rounds[-1].score)
+
+        # What the clips of the last two rounds cut off.
+        curvature, last, found = now, self.rounds[-2:], self.influences
+        cuts = np.array([0.0 if found is None else found.cut_off(one.clip) for one in last])
+        one_sided = found.one_sided if found else 0.0
+        estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+        self.move_to(estimate.theta)
+        cut_off = CutOff(np.zeros_like(estimate.theta))
+        if family.has_scale:
+            cut_off = self._release_cut_off(estimate.part, cuts)
+            estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
+            self.move_to(estimate.theta)
+        if family.releases_curvature:
+            again = self._release_curvature(task.share(MEAT_SHARE))
+            again = again.shrunk_to(curvature.matrix, curvature.noise)
+            curvature = again.without(self.conditioner, self.without)
+            estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+            estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
+            self.move_to(estimate.theta)
+        meat = Meat(curvature.matrix, curvature.noise)
+        if family.releases_meat:
+            meat = self._release_meat(last[-1].clip)
+        return estimate, curvature, self._known(curvature, doubt, estimate, meat, cut_off)
 
     def _table(
         self,
@@ -556,8 +670,22 @@ class TableRounds:
         known: Known,
         hidden: tuple[Unidentified, ...],
         explained_by: float,
-        deviation: float,
     ) -> TableRelease:
+        """Release what is reported beside coefficients, and return all of it."""
+        task = self.task
+        deviation = self._release_deviation() if task.averaged else self.deviation
+        # How many rows were norm-clipped, if any (docs/theory/mechanisms.md, Lemma 13).
+        far = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
+        rows = self.conditioner.rows.smaller(1.0 if self.nuisance else far)
+        point = task.start(single=True) if task.averaged else self.point
+        count = point.row_total(long_count, task.wide.task.deviation, rows)
+        noisy, noise = task.wide.task.spending.release_sum(
+            int(count[0]),
+            most=1,
+            bound=1.0,
+            cost=task.share(LONG_SHARE),
+            purpose="the number of norm-clipped rows",
+        )
         return TableRelease(
             self.family,
             weights,
@@ -566,257 +694,134 @@ class TableRounds:
             hidden,
             deviation,
             self.family.target_deviation(deviation, explained_by),
-            self.release_long(),
-            self.undetected,
+            long_rows=noisy if noisy > 2 * noise else 0.0,
+            undetected=self._undetected,
         )
 
-    def _finish(
-        self, theta: Array, curvature: Curvature, doubt: Array, budget: ZCDP
-    ) -> tuple[Pooled, Curvature, Known]:
-        """Release the last rounds, and return the estimate, the curvature and what is known."""
-        curvature = self._last_rounds(theta, curvature, budget)
-        estimate = self._pooled(curvature)
-        self.move_to(estimate.theta)
-        cut_off = CutOff(np.zeros_like(estimate.theta))
-        if self.family.has_scale:
-            cut_off = self.release_cut_off(self.rounds[-1].clip, estimate.part)
-            estimate = estimate.moved(curvature.inverse @ cut_off.mean)
-            self.move_to(estimate.theta)
-        if self.family.releases_curvature:
-            now = self.release_curvature(self.task.share(MEAT_SHARE))
-            now = now.shrunk_to(curvature.matrix, curvature.noise)
-            curvature = now.without(self.conditioner, self.without)
-            estimate = self._pooled(curvature).moved(curvature.inverse @ cut_off.mean)
-            self.move_to(estimate.theta)
-        meat = Meat(curvature.matrix, curvature.noise)
-        if self.family.releases_meat:
-            meat = self.release_meat(self.rounds[-1].clip)
-        known = Answer(self, curvature, doubt, estimate, meat, cut_off).known()
-        return estimate, curvature, known
+    # --- what released numbers say ---
 
-    def _release_interest(self, theta: Array, curvature: Curvature, budget: ZCDP) -> TableRelease:
-        """Release rounds of the coefficients of interest, the others being where they are.
+    def _posterior(self, curvature: Curvature, values: Array | None = None) -> tuple[Array, Array]:
+        """Return posterior mean and covariance given all rounds; H changes as predictors move.
 
-        (docs/theory/tables.md, Lemma 97)
+        Eigenvalues of H are as floored, unless others are given.
         """
-        self.move_to(theta)
-        last, curvature = self._of_interest(theta, curvature)
-        interest, k = self.task.interest, len(self.task.interest)
-        known = last._finish(np.zeros(k), curvature, np.zeros((k, k)), budget)[2]
-        weights = predicting = self.point.weights
-        moved = np.linalg.solve(self.conditioner.matrix.T, weights[self.task.columns])
-        if last.without:
-            self.move_to(theta)
-            predicting = self.point.weights
-        hidden = {interest[j]: replace(one, feature=interest[j]) for j, one in last.without.items()}
-        for j in set(range(self.task.n_features)).difference(interest):
-            hidden[j] = Unidentified(j, nuisance=True)
-        return last._table(
-            weights,
-            predicting,
-            known.of(interest, len(self.task.columns)),
-            tuple(hidden[j] for j in sorted(hidden)),
-            self._moved(np.asarray(moved, dtype=np.float64)),
-            self.release_deviation() if self.task.averaged else self.deviation,
-        )
-
-    def _of_interest(self, theta: Array, curvature: Curvature) -> tuple[TableRounds, Curvature]:
-        """Return rounds on columns that are uncorrelated with all others, and their curvature.
-
-        (docs/theory/tables.md, Lemma 97)
-        """
-        interest = list(self.task.interest)
-        users = self.users[interest]
-        directions = users @ curvature.inverse
-        level = self.task.n_rows * self._mean_curvature(theta)
-        values, vectors = np.linalg.eigh(directions @ users.T)
-        turned = (vectors * np.sqrt(level / values)) @ vectors.T @ directions
-        nuisance = Nuisance(
-            self.task.interest,
-            self.point.weights[self.task.columns],
-            self._by_nuisance(users, curvature),
-            self.left(curvature)[interest],
-            self.deviation,
-        )
-        conditioner = release_columns(
-            self.task, turned @ self.conditioner.matrix, self.plan.margin, self.family.has_scale
-        )
-        noise, whole = float(np.linalg.norm(turned, 2)) ** 2, np.eye(len(interest))
-        last = TableRounds(
-            self.task, self.family, self.plan, conditioner, self.point, nuisance=nuisance
-        )
-        return last, Curvature(level * whole, curvature.noise * noise, whole)
-
-    def _by_nuisance(self, users: Array, curvature: Curvature) -> Array:
-        """Return the variances of coefficients by errors of all coefficients and of the matrix.
-
-        (Lemma 97)
-        """
-        doubt = self._doubt(curvature)
-        directions = users @ curvature.inverse
-        by_noise = (directions**2).sum(axis=1) * np.trace(doubt)
-        by_noise += ((directions @ doubt) * directions).sum(axis=1)
-        off = directions @ curvature.matrix - users
-        return np.asarray(curvature.noise**2 / 2 * by_noise + ((off @ doubt) * off).sum(axis=1))
+        ways = np.array([one.start - self.rounds[-1].start for one in self.rounds])
+        scores = np.sqrt(((ways @ curvature.axes * curvature.values) ** 2).mean(axis=1))
+        bends = np.array([self._moved(way) for way in ways]) / 2 * (not self.family.quadratic)
+        in_scales = self.conditioner.matrix / self.task.scales_per_cell
+        prior = len(in_scales) / self.task.wide.task.deviation**2 * in_scales @ in_scales.T
+        pooled = Pooled.of(self.rounds, curvature, bends * scores)
+        return pooled.posterior(self.rounds[0].start, curvature, prior, values)
 
     def _doubt(self, curvature: Curvature) -> Array:
         """Return the posterior covariance of all parameters, the matrix counting less by its noise.
 
         Of directions that noise hides only the prior is known (Lemma 63).
         """
-        pooled, prior = self._search_mean(curvature)
         known = np.maximum(curvature.unfloored - 2 * curvature.noise, 0.0)
-        turned = (curvature.axes * known**2) @ curvature.axes.T * pooled.precision
-        return np.asarray(np.linalg.inv(turned + prior))
+        return self._posterior(curvature, known)[1]
 
-    @cached_property
-    def users(self) -> Array:
-        """Return the matrix from whitened parameters to coefficients in the user's units."""
-        units, chosen = self.task.wide.units, self.nuisance.interest if self.nuisance else ()
-        matrix = units.to_users(self.task.columns) @ self.conditioner.matrix.T
-        return np.asarray(matrix[list(chosen)] if chosen else matrix)
+    def _known(
+        self, curvature: Curvature, doubt: Array, estimate: Pooled, meat: Meat, cut_off: CutOff
+    ) -> Known:
+        """Return the covariance H⁻¹(M + P)H⁻¹ of all that is counted, and what goes with it.
 
-    def left(self, curvature: Curvature) -> Array:
+        Features whose coefficients noise hides get no interval: an effect, per standard deviation
+        that others leave of its feature, is at most that of the linear predictor (Lemmas 27, 52).
+        """
+        family, spread = self.family, self.conditioner.spread
+        directions = self.users @ curvature.inverse
+        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
+        noise = estimate.private(curvature.noise)
+        private = ((directions @ noise) * directions).sum(axis=1)
+        private += self._by_leverage_and_held(directions, squares, curvature, doubt, estimate)
+        private += self.nuisance.variances if self.nuisance else 0.0
+        moved = np.abs(self.users @ estimate.way)
+        if not family.quadratic:  # the curvature changes along the way
+            way = np.maximum(self._moved(estimate.way), self.steps * moved)
+            private += (way * moved) ** 2
+
+        bias = cut_off.error(directions)
+        plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
+        both = family.releases_curvature and family.releases_meat
+        dispersion = meat.dispersion(curvature) if both else family.dispersion(self.deviation)
+        meant = dispersion * plain if both else None
+        sampling, error = meat.along(directions, spread, meant)
+        variances = squares * sampling + private + bias**2
+        freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
+        if family.releases_curvature:
+            turned = np.sqrt(((directions @ curvature.inverse) ** 2).sum(axis=1) / squares)
+            known = 0.0 if family.releases_meat else squares * sampling
+            parts = 2 - known / np.maximum(variances, 1e-300)
+            off = np.maximum(curvature.noise * turned * parts, 1e-3) ** 2 / 2
+            freedom = 1 / (off + (1 / np.maximum(freedom, 1e-9) if family.releases_meat else 0.0))
+        common = directions @ (meat.floored(spread) + noise) @ directions.T
+        wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
+        covariance = common * np.outer(wider, wider)
+        usual = np.sqrt(plain) * math.sqrt(dispersion)
+        if self.task.averaged:  # rows of a unit are not independent
+            usual = np.sqrt(squares * sampling)
+
+        errors = np.sqrt(private)
+        d = len(errors) if self.nuisance else self.task.n_features
+        most = MOST_ERROR * max(self.task.wide.task.deviation, self.deviation)
+        hidden = errors * self._left(curvature) > most
+        converged = ((moved - errors) * self.steps <= SETTLED) | family.quadratic
+        for j in np.flatnonzero((hidden | ~converged)[:d]).tolist():
+            self.without.setdefault(j, Unidentified(j, converged=bool(converged[j])))
+        largest = self.rounds[-1].clip + cut_off.excess
+        return (
+            (covariance + covariance.T) / 2,
+            np.clip(freedom, LEAST_FREEDOM, 1e6),
+            bias,
+            usual,
+            self._undetected * largest * np.sqrt(squares),
+        )
+
+    def _by_leverage_and_held(
+        self,
+        directions: Array,
+        squares: Array,
+        curvature: Curvature,
+        doubt: Array,
+        estimate: Pooled,
+    ) -> Array:
+        """Return variances by rows of larger norms and by what held coefficients may be.
+
+        Rows: what the last round changed beyond noise (Lemma 50). Others take over what a held
+        coefficient lacks, as far as they correlate with it beyond noise, or with noise where it is
+        required (Lemma 64).
+        """
+        changed = (self.users @ estimate.last) ** 2 - 2 * squares * estimate.apart
+        by_leverage = np.maximum(changed, 0.0) * ((1 - estimate.part) ** 2 + 1 / 3)
+        held = [one.feature for one in self.without.values() if not one.dropped]
+        ways = np.linalg.inv(self.users)[:, held]
+        moved = (directions @ curvature.matrix @ ways) ** 2
+        chance = curvature.noise**2 / 2 * np.outer(squares, (ways**2).sum(axis=0))
+        chance = np.where(np.isin(held, self.task.required), -chance, chance)
+        doubts = np.diag(self.users @ doubt @ self.users.T)[held]
+        return np.asarray(by_leverage + np.maximum(moved - chance, 0.0) @ doubts)
+
+    def _left(self, curvature: Curvature) -> Array:
         """Return the standard deviation that other columns leave of each."""
         if self.nuisance:
             return self.nuisance.left
         back = np.linalg.inv(self.users)
         moments = np.diag(back.T @ curvature.matrix @ back)
-        alike = np.maximum(
-            moments * ((self.users @ curvature.inverse) * self.users).sum(axis=1), 1.0
-        )
-        return np.asarray(np.append(self.task.wide.scales, 1.0)[self.task.columns] / np.sqrt(alike))
+        inverse = ((self.users @ curvature.inverse) * self.users).sum(axis=1)
+        scales = np.append(self.task.wide.scales, 1.0)[self.task.columns]
+        return np.asarray(scales / np.sqrt(np.maximum(moments * inverse, 1.0)))
 
     @property
-    def undetected(self) -> float:
+    def _undetected(self) -> float:
         """Return how many rows the last histogram of influences, or of norms, could not detect."""
-        share = self._histogram_shares[1] if self.family.has_scale else NORM_SHARE
+        share = self.last_share if self.family.has_scale else NORM_SHARE
         return DETECTED / math.sqrt(2 * float(self.task.share(share)))
-
-    def _budget(self) -> ZCDP:
-        """Return what rounds and curvature share: what histograms, meat and count leave."""
-        search, last = self._histogram_shares
-        histograms = len(self.plan.search) * search + len(self.plan.last) * last
-        histograms += last * self.task.averaged
-        scaled = (CUT_SHARE + histograms) * self.family.has_scale
-        curved, meat = self.family.releases_curvature, self.family.releases_meat
-        scaled += NORM_SHARE * (curved and meat)
-        scaled += NORM_SHARE * bool(self.task.interest)
-        later = self.task.share((curved + meat) * MEAT_SHARE + LONG_SHARE + scaled)
-        return ZCDP(self.task.wide.task.spending.remaining.rho - later.rho)
-
-    @property
-    def _histogram_shares(self) -> tuple[float, float]:
-        """Return the share of a histogram of influences in search and in last rounds."""
-        few = min(FEW_SHARE, 4000 / (self.task.n_rows**2 * float(self.task.budget)))
-        return max(HISTOGRAM_SHARES[0], few), max(HISTOGRAM_SHARES[1], few)
-
-    def _search(self, theta: Array, budget: ZCDP) -> tuple[Array, Array]:
-        """Take rounds to the posterior mean, with the mean curvature; return it, and its doubt."""
-        for part in self.plan.search:
-            self._round(theta, budget * Fraction(part, 80), self._histogram_shares[0])
-            mean, doubt = self._posterior(self._gram.times(self._mean_curvature(theta)))
-            theta = theta + self._safe(mean - theta)
-        return theta, doubt
-
-    def _posterior(self, curvature: Curvature) -> tuple[Array, Array]:
-        """Return posterior mean and covariance given all rounds."""
-        pooled, prior = self._search_mean(curvature)
-        return pooled.posterior(self.rounds[0].start, curvature, prior)
-
-    def _search_mean(self, curvature: Curvature) -> tuple[Pooled, Array]:
-        """Return the mean of all rounds, and the prior precision; H changes as predictors move."""
-        ways = np.array([one.start - self.rounds[-1].start for one in self.rounds])
-        scores = np.sqrt(((ways @ curvature.axes * curvature.values) ** 2).mean(axis=1))
-        bends = np.array([self._moved(way) for way in ways]) / 2 * (not self.family.quadratic)
-        in_scales = self.conditioner.matrix / self.task.scales_per_cell
-        prior = len(in_scales) / self.task.wide.task.deviation**2 * in_scales @ in_scales.T
-        return Pooled.of(self.rounds, curvature, bends * scores), prior
-
-    @cached_property
-    def _gram(self) -> Curvature:
-        found = self.conditioner
-        whole = Curvature(found.gram, found.noise, np.eye(len(found.gram)))
-        return whole.shrunk_to(self.task.n_rows * np.diag(found.spread**2))
-
-    def _curvature(self, theta: Array, budget: ZCDP) -> Curvature:
-        """Return the curvature, released where the search ended, without what is unidentified."""
-        curvature = self._gram
-        if self.task.interest and self.family.quadratic:
-            return curvature
-        self.without = unidentified(self.task, self.conditioner, curvature, {})
-        if not self.family.quadratic:
-            self.move_to(theta)
-            curvature = self.release_curvature(budget * Fraction(self.plan.curvature, 80))
-            if self.task.interest:
-                return curvature
-            dropped = {j: one for j, one in self.without.items() if one.dropped}
-            self.without = unidentified(self.task, self.conditioner, curvature, dropped)
-        return curvature.without(self.conditioner, self.without)
-
-    def _restricted(self, theta: Array) -> Array:
-        """Return the parameters where others take over what dropped features had."""
-        dropped = [one.feature for one in self.without.values() if one.dropped]
-        left = self._gram.without(self.conditioner, dropped)
-        return np.asarray(left.inverse @ self._gram.matrix @ theta) if dropped else theta
-
-    def _last_rounds(self, theta: Array, curvature: Curvature, budget: ZCDP) -> Curvature:
-        """Take Newton rounds, and return the curvature as it is where the last one began.
-
-        In the last round high-leverage rows count whole, where influences are clipped.
-        """
-        at = self._mean_curvature(theta)
-        for part in self.plan.last:
-            if self.family.has_scale and part == self.plan.last[-1]:
-                self.conditioner = self.conditioner.reaching(REACH)
-            self._round(theta, budget * Fraction(part, 80), self._histogram_shares[1])
-            now = curvature.times(self._mean_curvature(theta) / at)
-            theta = theta + self._safe(now.inverse @ self.rounds[-1].score)
-        return now
-
-    def _round(self, theta: Array, cost: ZCDP, share: float) -> None:
-        self.move_to(theta)
-        clip = self._clip(cost, share)
-        self.rounds.append(Round(theta, *self.release_score(clip, cost), clip))
-
-    def _clip(self, cost: ZCDP, share: float) -> float:
-        """Release a histogram of influences, and return where to clip them.
-
-        Residuals of high-leverage rows stay whole: few rows may identify a coefficient.
-        """
-        if not self.family.has_scale:
-            return self.family.loss.bound * self.conditioner.row_norm
-        last = self.rounds[-1].clip if self.rounds else 0.0
-        bound = self.task.wide.units.target_bound
-        top = 8 * last if last else bound * self.conditioner.row_norm
-        residual = self._clips(top)[0] if last else bound
-        self.influences = self.release_influences(top, residual, self.task.share(share))
-        least = self.conditioner.longest * KEPT * self.deviation
-        if not self.influences.detected:
-            return least
-        room = math.sqrt(NEGLIGIBLE * 2 * float(cost) * self.task.n_rows) * self.deviation
-        return self.influences.clip(float(cost), least, room)
-
-    def _pooled(self, curvature: Curvature) -> Pooled:
-        """Return the estimate of the last two rounds."""
-        return Pooled.of(self.rounds[-2:], curvature, self._one_sided * self._cuts, settling=True)
-
-    @property
-    def _one_sided(self) -> float:
-        return self.influences.one_sided if self.influences else 0.0
-
-    @property
-    def _cuts(self) -> Array:
-        """Return what the clips of the last two rounds cut off."""
-        found, last = self.influences, self.rounds[-2:]
-        return np.array([0.0 if found is None else found.cut_off(one.clip) for one in last])
 
     @property
     def deviation(self) -> float:
         """Return the standard deviation of residuals, or of units' means, as far as it is known."""
-        if self.nuisance:
-            return self.nuisance.deviation
-        return self._deviation_of(self.influences)
+        return self.nuisance.deviation if self.nuisance else self._deviation_of(self.influences)
 
     def _deviation_of(self, found: Influences | None) -> float:
         task = self.task.wide.task
@@ -832,9 +837,7 @@ class TableRounds:
 
     def _safe(self, way: Array) -> Array:
         """Return as much of a move as Lemma 41 permits."""
-        moved = self._moved(way)
-        full = self.family.quadratic or moved < 1e-6
-        return way if full else way * (math.log1p(moved) / moved)
+        return way if self.family.quadratic else way * self.family.damping(self._moved(way))
 
     def _mean_curvature(self, theta: Array) -> float:
         """Return the mean curvature there, if linear predictors are normal."""
@@ -845,13 +848,37 @@ class TableRounds:
     def move_to(self, theta: Array) -> None:
         """Move the point's weights there, by whole steps of its lattice."""
         weights = self.conditioner.matrix.T @ theta
-        weights += self.nuisance.weights if self.nuisance else 0.0
-        self._move(self.point, weights)
+        self._move(self.point, weights + (self.nuisance.weights if self.nuisance else 0.0))
 
     def _move(self, point: ExactPoint, weights: Array) -> None:
         moves = (weights - point.weights[self.task.columns]) / point.scale
         for column, move in zip(self.task.columns.tolist(), moves.tolist(), strict=True):
             point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))
+
+    # --- releases ---
+
+    def _round(self, theta: Array, cost: ZCDP, share: float) -> None:
+        """Move there, choose from a histogram where to clip influences, and release the score.
+
+        Residuals of high-leverage rows stay whole: few rows may identify a coefficient.
+        """
+        self.move_to(theta)
+        task, conditioner = self.task, self.conditioner
+        clip = self.family.loss.bound * conditioner.row_norm
+        if self.family.has_scale:
+            bound = task.wide.units.target_bound
+            top, residual = bound * conditioner.row_norm, bound
+            if self.rounds:
+                top = 8 * self.rounds[-1].clip
+                residual = self._clips(top)[0]
+            cost_of_histogram, purpose = task.share(share), "sizes of influences"
+            found = self._release_influences(self.point, top, residual, cost_of_histogram, purpose)
+            self.influences = found
+            clip = conditioner.longest * KEPT * self.deviation
+            if found.detected:
+                room = math.sqrt(NEGLIGIBLE * 2 * float(cost) * task.n_rows) * self.deviation
+                clip = found.clip(float(cost), clip, room)
+        self.rounds.append(Round(theta, *self._release_score(clip, cost), clip))
 
     def _clips(self, influence: float) -> tuple[float, float]:
         """Return where residuals are clipped whatever their row, and where times a row's norm.
@@ -863,13 +890,10 @@ class TableRounds:
         residual = min(influence / short, self.family.loss.bound)
         return residual, min(influence / (residual * self.conditioner.row_norm), 1.0)
 
-    def release_influences(self, top: float, residual: float, cost: ZCDP) -> Influences:
-        """Release how many influences have which size (docs/theory/marginals.md, Lemma 22)."""
-        return self._influences(self.point, top, residual, cost, "sizes of influences")
-
-    def _influences(
+    def _release_influences(
         self, point: ExactPoint, top: float, residual: float, cost: ZCDP, purpose: str
     ) -> Influences:
+        """Release how many influences have which size (docs/theory/marginals.md, Lemma 22)."""
         cap = top / (residual * self.conditioner.row_norm)
         counts = point.row_total(size_counts, residual, self.conditioner.rows, cap, N_CELLS)
         near = N_CELLS + 1 - (FAR_CELLS if self.rounds else 0)
@@ -884,18 +908,21 @@ class TableRounds:
         one_sided = max(self.task.wide.task.asymmetry, ONE_SIDED)
         return Influences(edges[first[1:] - 1], noisy[0], noise, self.task.n_rows, one_sided)
 
-    def release_deviation(self) -> float:
+    def _release_deviation(self) -> float:
         """Release the standard deviation of residuals from one row of each unit.
 
         (docs/theory/marginals.md, Lemma 22; docs/theory/mechanisms.md, Lemma 89)
         """
-        point, last = self.task.start(single=True), self.rounds[-1].clip
+        point, top = self.task.start(single=True), 8 * self.rounds[-1].clip
         self._move(point, self.point.weights[self.task.columns])
-        top, cost = 8 * last, self.task.share(self._histogram_shares[1])
-        purpose = "sizes of influences of one row of each unit"
-        return self._deviation_of(self._influences(point, top, self._clips(top)[0], cost, purpose))
+        cost, purpose = (
+            self.task.share(self.last_share),
+            "sizes of influences of one row of each unit",
+        )
+        found = self._release_influences(point, top, self._clips(top)[0], cost, purpose)
+        return self._deviation_of(found)
 
-    def release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
+    def _release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
         """Release −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25)."""
         residual, cap = self._clips(influence)
         sums = self.point.row_total(capped_products, residual, self.conditioner.rows, cap)
@@ -910,12 +937,13 @@ class TableRounds:
         size = residual * self.conditioner.row_norm
         return -size * noisy, size * noise
 
-    def release_cut_off(self, influence: float, part: float) -> CutOff:
+    def _release_cut_off(self, part: float, cuts: Array) -> CutOff:
         """Release the direction of clipped influences; a row adds a vector of length 1 at most.
 
-        `part` is the weight of the last round in the estimate (docs/theory/tables.md,
-        Lemma 69).
+        `part` is the weight of the last round in the estimate, and `cuts` are what the clips of the
+        last two cut off (docs/theory/tables.md, Lemma 69).
         """
+        influence, found = self.rounds[-1].clip, self.influences
         residual, cap = self._clips(influence)
         sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
         noisy, noise = release_sums(
@@ -926,11 +954,12 @@ class TableRounds:
             cost=self.task.share(CUT_SHARE),
             purpose="direction of clipped influences",
         )
-        found, cuts = self.influences, self._cuts
-        rows, size = found.beyond(influence) if found else 0.0, np.array([1 - part, part]) @ cuts
-        return CutOff.of(-noisy, noise, self._one_sided * rows, float(size) / max(rows, 1.0))
+        rows = found.beyond(influence) if found else 0.0
+        one_sided = found.one_sided if found else 0.0
+        excess = float(np.array([1 - part, part]) @ cuts) / max(rows, 1.0)
+        return CutOff.of(-noisy, noise, one_sided * rows, excess)
 
-    def release_meat(self, influence: float) -> Meat:
+    def _release_meat(self, influence: float) -> Meat:
         """Release ΣΨΨᵀ of clipped influences Ψ = ψu.
 
         (docs/theory/tables.md, Lemma 25; docs/theory/mechanisms.md, Lemma 26)
@@ -945,181 +974,26 @@ class TableRounds:
         )
         return Meat(influence**2 * matrix, influence**2 * noise)
 
-    def release_curvature(self, cost: ZCDP) -> Curvature:
-        """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32)."""
+    def _release_curvature(self, cost: ZCDP) -> Curvature:
+        """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32).
+
+        Where residuals have a scale, rows √v(μ)u are clipped to the largest norm that is detected
+        (docs/theory/tables.md, Lemma 91).
+        """
+        task, rows, bound = self.task, self.conditioner.rows, self.family.loss.bound
         if self.family.has_scale:
-            return self._release_clipped_curvature(cost)
+            if self.curved_norm is None:
+                top = self.conditioner.row_norm * math.sqrt(bound)
+                counts = self.point.curved_total(size_counts, 1.0, rows, 1.0, N_CELLS)
+                purpose = "norms of whitened rows times roots of means"
+                self.curved_norm = largest_detected(task, counts, top, purpose)
+            square = self.curved_norm**2
+            root, cap = self._clips(self.curved_norm)
+            sums = self.point.curved_total(capped_middle, root, rows, cap)
+        else:
+            square = self.family.loss.curvature * self.conditioner.row_norm**2
+            sums = self.point.curved_gram(rows)
         matrix, noise = release_gram(
-            self.task.accountant,
-            self.point.curved_gram(self.conditioner.rows),
-            units_per_one=UNITS,
-            cost=cost,
-            purpose="curvature of the loss",
+            task.accountant, sums, units_per_one=UNITS, cost=cost, purpose="curvature of the loss"
         )
-        size = self.family.loss.curvature * self.conditioner.row_norm**2
-        return Curvature(size * matrix, size * noise, np.eye(len(matrix)))
-
-    def _release_clipped_curvature(self, cost: ZCDP) -> Curvature:
-        """Release it of rows √v(μ)u that are clipped to the largest norm that is detected.
-
-        (docs/theory/tables.md, Lemma 91)
-        """
-        top = self.conditioner.row_norm * math.sqrt(self.family.loss.bound)
-        if self.curved_norm is None:
-            counts = self.point.curved_total(size_counts, 1.0, self.conditioner.rows, 1.0, N_CELLS)
-            noisy, noise = release_histograms(
-                self.task.accountant,
-                counts[None, :],
-                cost=self.task.share(NORM_SHARE),
-                purpose="norms of whitened rows times roots of means",
-            )
-            edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-            self.curved_norm = float(edges[min(last_detected(noisy[0], noise), N_CELLS)])
-        root, cap = self._clips(self.curved_norm)
-        matrix, noise = release_gram(
-            self.task.accountant,
-            self.point.curved_total(capped_middle, root, self.conditioner.rows, cap),
-            units_per_one=UNITS,
-            cost=cost,
-            purpose="curvature of the loss",
-        )
-        square = self.curved_norm**2
         return Curvature(square * matrix, square * noise, np.eye(len(matrix)))
-
-    def release_long(self) -> float:
-        """Release how many rows were norm-clipped (docs/theory/mechanisms.md, Lemma 13), if any."""
-        far = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
-        times = 1.0 if self.nuisance else far
-        rows = self.conditioner.rows.smaller(times)
-        point = self.task.start(single=True) if self.task.averaged else self.point
-        count = point.row_total(long_count, self.task.wide.task.deviation, rows)
-        noisy, noise = self.task.wide.task.spending.release_sum(
-            int(count[0]),
-            most=1,
-            bound=1.0,
-            cost=self.task.share(LONG_SHARE),
-            purpose="the number of norm-clipped rows",
-        )
-        return noisy if noisy > 2 * noise else 0.0
-
-
-# --- how well coefficients are known --------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """An estimate with all that its covariance counts (Lemma 27)."""
-
-    fit: TableRounds
-    curvature: Curvature
-    doubt: Array
-    estimate: Pooled
-    meat: Meat
-    cut_off: CutOff
-
-    @property
-    def _users(self) -> Array:
-        return self.fit.users
-
-    @cached_property
-    def _directions(self) -> Array:
-        return np.asarray(self._users @ self.curvature.inverse)
-
-    @cached_property
-    def _squares(self) -> Array:
-        return np.asarray(np.maximum((self._directions**2).sum(axis=1), 1e-300))
-
-    @property
-    def _dispersion(self) -> float:
-        """Return the variance of a residual over the variance function."""
-        if self.fit.family.releases_curvature and self.fit.family.releases_meat:
-            return self.meat.dispersion(self.curvature)
-        return self.fit.family.dispersion(self.fit.deviation)
-
-    def known(self) -> Known:
-        """Return the covariance H⁻¹(M + P)H⁻¹ of all that is counted, and what goes with it."""
-        spread, directions, squares = self.fit.conditioner.spread, self._directions, self._squares
-        private, family = self._private(), self.fit.family
-        bias = self.cut_off.error(directions)
-        plain = np.maximum((directions * self._users).sum(axis=1), 0.0)
-        both = family.releases_curvature and family.releases_meat
-        meant = self._dispersion * plain if both else None
-        sampling, error = self.meat.along(directions, spread, meant)
-        variances = squares * sampling + private + bias**2
-        freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
-        if family.releases_curvature:
-            turned = np.sqrt(((directions @ self.curvature.inverse) ** 2).sum(axis=1) / squares)
-            known = 0.0 if family.releases_meat else squares * sampling
-            parts = 2 - known / np.maximum(variances, 1e-300)
-            off = np.maximum(self.curvature.noise * turned * parts, 1e-3) ** 2 / 2
-            freedom = 1 / (off + (1 / np.maximum(freedom, 1e-9) if family.releases_meat else 0.0))
-        noise = self.estimate.private(self.curvature.noise)
-        common = directions @ (self.meat.floored(spread) + noise) @ directions.T
-        wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
-        covariance = common * np.outer(wider, wider)
-        usual = np.sqrt(plain) * math.sqrt(self._dispersion)
-        if self.fit.task.averaged:  # rows of a unit are not independent
-            usual = np.sqrt(squares * sampling)
-        self._withhold(np.sqrt(private))
-        largest = self.fit.rounds[-1].clip + self.cut_off.excess
-        return Known(
-            (covariance + covariance.T) / 2,
-            np.clip(freedom, LEAST_FREEDOM, 1e6),
-            bias,
-            usual,
-            self.fit.undetected * largest * np.sqrt(squares),
-        )
-
-    def _private(self) -> Array:
-        """Return variances by privacy noise, high leverage, held features and changed curvature."""
-        directions, estimate, fit = self._directions, self.estimate, self.fit
-        noise = estimate.private(self.curvature.noise)
-        variances = ((directions @ noise) * directions).sum(axis=1)
-        variances += estimate.by_leverage(self._users, self._squares) + self._by_held()
-        variances += fit.nuisance.variances if fit.nuisance else 0.0
-        if not fit.family.quadratic:
-            moved = np.abs(self._users @ estimate.way)
-            variances += (np.maximum(fit._moved(estimate.way), self._steps * moved) * moved) ** 2
-        return np.asarray(variances)
-
-    def _by_held(self) -> Array:
-        """Return the variances of coefficients by what held ones may be.
-
-        Others take over what a held one lacks, as far as they correlate beyond noise, or with it,
-        of those that are required (Lemma 64).
-        """
-        required = self.fit.task.required
-        held = [one.feature for one in self.fit.without.values() if not one.dropped]
-        ways = np.linalg.inv(self._users)[:, held]
-        moved = (self._directions @ self.curvature.matrix @ ways) ** 2
-        chance = self.curvature.noise**2 / 2 * np.outer(self._squares, (ways**2).sum(axis=0))
-        doubts = np.diag(self._users @ self.doubt @ self._users.T)[held]
-        chance = np.where(np.isin(held, required), -chance, chance)
-        return np.asarray(np.maximum(moved - chance, 0.0) @ doubts)
-
-    def _withhold(self, errors: Array) -> None:
-        """Add features whose coefficients noise hides to those without an interval.
-
-        A feature's effect, per standard deviation that others leave of it, is at most the standard
-        deviation of the linear predictor (Lemma 52).
-        """
-        task, nuisance = self.fit.task, self.fit.nuisance
-        d = len(nuisance.interest) if nuisance else task.n_features
-        per_scale = errors * self.fit.left(self.curvature)
-        most = MOST_ERROR * max(task.wide.task.deviation, self.fit.deviation)
-        converged = self._converged(errors)[:d]
-        for j in np.flatnonzero((per_scale[:d] > most) | ~converged).tolist():
-            self.fit.without.setdefault(j, Unidentified(j, converged=bool(converged[j])))
-
-    @property
-    def _steps(self) -> Array:
-        """Return a step of every column: its scale, 1 of a level, 0 of the constant."""
-        wide = self.fit.task.wide
-        steps = np.where(is_yes_no(wide.units.feature_bounds), 1.0, wide.scales)
-        steps = np.append(steps, 0.0)[self.fit.task.columns]
-        return steps[list(self.fit.nuisance.interest)] if self.fit.nuisance else steps
-
-    def _converged(self, errors: Array) -> Mask:
-        """Return of which coefficients the last move is small, per step and beyond noise."""
-        moved = np.abs(self._users @ self.estimate.way) - errors
-        return np.asarray((moved * self._steps <= SETTLED) | self.fit.family.quadratic)
