@@ -17,7 +17,6 @@ from dpscreen.rows.loss import LOGISTIC, SQUARED
 from dpscreen.rows.sums import LEVELS, ShortRows
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.posterior import (
-    Likelihood,
     LocalCurvature,
     Posterior,
     Score,
@@ -57,17 +56,17 @@ def test_lemmas_e1_to_e3_one_row_moves_no_release_by_more_than_it_books(norm, lo
     assert (widest >= booked * 0.75).all()
 
 
-def test_a_likelihood_has_the_posterior_of_linear_algebra():
+def test_a_score_has_the_posterior_of_linear_algebra():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 4))
-    gram, pooled = root.T @ root, rng.normal(size=4)
-    values, vectors = np.linalg.eigh(gram)
-    noises, prior = 0.3 + 2 * values, rng.uniform(0.5, 2, size=4)
-    covariance = (vectors * noises) @ vectors.T
-    mean, spread = Likelihood(values, vectors, noises, pooled).posterior(prior)
+    gram, value, prior = root.T @ root, rng.normal(size=4), rng.uniform(0.5, 2, size=4)
+    posterior = Posterior(gram, 0.0, 1e-9, np.ones(1))
+    posterior.update(Score(np.zeros(4), value, 0.5), LocalCurvature(1.0, 2.0))
+    mean, spread = posterior.given(prior)
+    covariance = 0.5**2 * np.eye(4) + 2 * gram
     precision = gram @ np.linalg.solve(covariance, gram) + np.diag(1 / prior)
     np.testing.assert_allclose(spread, np.linalg.inv(precision), rtol=1e-8)
-    expected = np.linalg.solve(precision, gram @ np.linalg.solve(covariance, pooled))
+    expected = np.linalg.solve(precision, gram @ np.linalg.solve(covariance, value))
     np.testing.assert_allclose(mean, expected, rtol=1e-8)
 
 

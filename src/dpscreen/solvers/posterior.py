@@ -77,29 +77,65 @@ class Posterior:
         return math.sqrt(max(float(move @ self._gram @ move), 0.0) / n_rows)
 
     def update(self, score: Score, curvature: LocalCurvature) -> None:
-        """Take in a score, and recompute mean and covariance from all of them."""
-        self._scores.append(score)
-        squares = self._squares(curvature)
-        self._weights, gram = 1 / squares / (1 / squares).sum(), curvature.size * self._gram
-        sums = np.array([one.value + gram @ one.at for one in self._scores])
-        values = curvature.size * self._values
-        noises = 1 / (1 / squares).sum() + curvature.dispersion * values
-        self._likelihood = Likelihood(values, self._vectors, noises, self._weights @ sums)
-        variances = self._likelihood.prior(self._constants)
-        self.mean, self.covariance = self._likelihood.posterior(variances)
+        """Take in a score, and recompute mean and covariance from all of them.
 
-    def _squares(self, curvature: LocalCurvature) -> Array:
-        """Return the mean squared error of each score as one of the present coefficients.
-
-        Noise of the matrix, and a curvature that changes, count by how far away it was released.
+        Each counts by its squared error as a score at the present coefficients: noise of the
+        matrix, and a curvature that changes, grow with the distance at which it was released.
         """
+        self._scores.append(score)
         gram, squares = curvature.size * self._gram, []
         for one in self._scores:
             way = self.mean - one.at
             astray = (curvature.size * self._noise) ** 2 * float(way @ way)
             drift = curvature.drift * float(((gram @ way) ** 2).mean())
             squares.append(one.noise**2 + astray + drift)
-        return np.array(squares)
+        precisions = 1 / np.array(squares)
+        weights = precisions / precisions.sum()
+        pooled = weights @ np.array([one.value + gram @ one.at for one in self._scores])
+
+        # Gθ is known with independent errors along the axes of G.
+        values, vectors = curvature.size * self._values, self._vectors
+        noises = 1 / precisions.sum() + curvature.dispersion * values
+        along = vectors.T @ pooled
+        self._estimate, self._variances = along / values, noises / values**2
+        at = weights @ np.array([one.at for one in self._scores])
+        self._away = self._estimate - vectors.T @ at
+        self._pull = vectors @ (values / noises * along)
+        self._precision = np.asfortranarray((vectors * (values**2 / noises)) @ vectors.T)
+        self.mean, self.covariance = self.given(self._prior(values, noises, along))
+
+    def given(self, variances: Array) -> tuple[Array, Array]:
+        """Return mean and covariance under a normal prior with such variances."""
+        root = self._root(variances)
+        covariance = root @ root.T
+        return covariance @ self._pull, covariance
+
+    def _root(self, variances: Array) -> Array:
+        """Return the upper triangle R of the covariance RRᵀ."""
+        precision = self._precision.copy(order="F")  # LAPACK overwrites it
+        np.fill_diagonal(precision, precision.diagonal() + 1 / variances)
+        factor, _ = dpotrf(precision, overwrite_a=True)
+        root, _ = dtrtri(factor, overwrite_c=True)
+        return np.asarray(root)
+
+    def _prior(self, values: Array, noises: Array, along: Array) -> Array:
+        """Return the prior variances under which the answer is likeliest, by EM.
+
+        A Cauchy prior is a normal one whose variance is its own; their common scale is estimated,
+        from where a common variance makes the answer likeliest.
+        """
+        d = len(along) - len(self._constants)
+        tried = float(noises.mean()) / float(values.mean()) ** 2 * PRIOR_VARIANCES
+        whole = tried[:, None] * values**2 + noises
+        first = float(tried[(np.log(whole) + along**2 / whole).sum(axis=1).argmin()])
+        variances = np.append(np.full(d, first), self._constants)
+        for _ in range(EM_ROUNDS if d else 0):
+            common = d / float((1 / variances[:d]).sum())
+            root = self._root(variances)
+            means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
+            squares = (means**2 + left + common) / 2
+            variances = np.append(np.maximum(squares[:d], 1e-4 * common), self._constants)
+        return variances
 
     @property
     def z_values(self) -> Array:
@@ -108,13 +144,10 @@ class Posterior:
         Noise of the matrix is the same in all scores: it counts by how far they were released from
         the estimates, on average. Along axes whose eigenvalues were floored, nothing is known.
         """
-        at = self._vectors.T @ (self._weights @ np.array([one.at for one in self._scores]))
-        estimate, variances = self._likelihood.along_axes
-        away = (estimate - at) ** 2 + variances
-        typical = float((estimate**2).mean())
-        astray = self._noise**2 * float(away.sum()) + self._lift**2 * typical
-        errors = variances + astray / self._values**2
-        return np.asarray(self._vectors @ estimate / np.sqrt(self._vectors**2 @ errors))
+        astray = self._noise**2 * float((self._away**2 + self._variances).sum())
+        astray = astray + self._lift**2 * float((self._estimate**2).mean())
+        errors = self._variances + astray / self._values**2
+        return np.asarray(self._vectors @ self._estimate / np.sqrt(self._vectors**2 @ errors))
 
 
 def lifted(values: Array, noise: float, square: float) -> Array:
@@ -131,57 +164,6 @@ def lifted(values: Array, noise: float, square: float) -> Array:
     shrunk = values + part * np.maximum(mean - values, 0.0)
     floor = max(NOISE_FLOOR * noise * math.sqrt(2 * k), VALUE_FLOOR * square)
     return np.asarray(np.maximum(shrunk, floor))
-
-
-class Likelihood:
-    """The normal likelihood of θ given Gθ with noise of such variances along the axes of G."""
-
-    def __init__(self, values: Array, vectors: Array, noises: Array, pooled: Array) -> None:
-        self._values, self._vectors, self._noises = values, vectors, noises
-        self._along = vectors.T @ pooled
-        self._pull = vectors @ (values / noises * self._along)
-        self._precision = np.asfortranarray((vectors * (values**2 / noises)) @ vectors.T)
-
-    @property
-    def along_axes(self) -> tuple[Array, Array]:
-        """Return estimates without a prior along the axes, and their variances."""
-        return self._along / self._values, self._noises / self._values**2
-
-    def posterior(self, variances: Array) -> tuple[Array, Array]:
-        """Return mean and covariance under a normal prior with such variances."""
-        root = self._root(variances)
-        covariance = root @ root.T
-        return covariance @ self._pull, covariance
-
-    def _root(self, variances: Array) -> Array:
-        """Return the upper triangle R of the covariance RRᵀ."""
-        precision = self._precision.copy(order="F")  # LAPACK overwrites it
-        np.fill_diagonal(precision, precision.diagonal() + 1 / variances)
-        factor, _ = dpotrf(precision, overwrite_a=True)
-        root, _ = dtrtri(factor, overwrite_c=True)
-        return np.asarray(root)
-
-    def prior(self, constants: Array) -> Array:
-        """Return the prior variances under which the answer is likeliest, by EM.
-
-        A Cauchy prior is a normal one whose variance is its own; their common scale is estimated.
-        """
-        d = len(self._pull) - len(constants)
-        variances = np.append(np.full(d, self._common_variance()), constants)
-        for _ in range(EM_ROUNDS if d else 0):
-            common = d / float((1 / variances[:d]).sum())
-            root = self._root(variances)
-            means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
-            squares = (means**2 + left + common) / 2
-            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
-        return variances
-
-    def _common_variance(self) -> float:
-        """Return the common variance under which the answer is likeliest."""
-        mean = float(self._values.mean())
-        tried = float(self._noises.mean()) / mean**2 * PRIOR_VARIANCES
-        whole = tried[:, None] * self._values**2 + self._noises
-        return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
 
 
 # --- which coefficients are not zero --------------------------------------------------------------
