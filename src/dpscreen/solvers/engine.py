@@ -9,7 +9,7 @@ the iterations is public or released (docs/theory/engine.md).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -110,27 +110,6 @@ def residual_clip(regime: Regime, n_columns: int, rho: float) -> float:
     return rules.clamp(signal / SIGNAL_PER_CLIP, 1.0, max(widest, WIDEST_CLIP))
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What each release of the engine costs: matrix, scales, scores, and centring."""
-
-    gram: ZCDP
-    scale: ZCDP
-    score: ZCDP
-    centre: ZCDP
-
-    @classmethod
-    def of(cls, task: Task) -> Costs:
-        """Divide what is left of the budget."""
-        budget = task.spending.remaining
-        scale = scale_cost(task, budget)
-        centred = bool(scale.rho) and task.choices.intercept and task.choices.clip is None
-        centre = budget * Fraction(CENTRE_SHARE * int(centred))
-        gram = budget * Fraction(GRAM_PART)
-        left = budget.rho - gram.rho - 2 * centre.rho - (ROUNDS - 1) * scale.rho
-        return cls(gram, scale, ZCDP(left) / ROUNDS, centre)
-
-
 class Engine:
     """Rows at the present coefficients, and the posterior given what was released of them.
 
@@ -139,34 +118,39 @@ class Engine:
 
     def __init__(self, task: Task, point: ExactPoint, features: Integers) -> None:
         self._task, self.point, self.features = task, point, features
-        self._costs = Costs.of(task)
         constants = np.arange(task.n_features, task.design.n_features)
         self._columns = np.append(features, constants).astype(np.int64)
-        self._clip, norm = self._clips()
+        self.scale = task.family.residual_scale or task.residual_scale
+
+        # What is left of the budget: for the matrix, scales, centring, and scores.
+        budget, width = task.spending.remaining, len(self._columns)
+        gram_cost, scale = budget * Fraction(GRAM_PART), scale_cost(task, budget)
+        centred = bool(scale.rho) and task.choices.intercept and task.choices.clip is None
+        centre = budget * Fraction(CENTRE_SHARE * int(centred))
+        left = budget.rho - gram_cost.rho - 2 * centre.rho - (ROUNDS - 1) * scale.rho
+        self._scale_cost, self._centre_cost, self._score_cost = scale, centre, ZCDP(left) / ROUNDS
+
+        # Where residuals are clipped, in standard deviations, and the norm of rows.
+        cost = float(self._score_cost)
+        self._clip = residual_clip(task.regime, width, cost)
+        _, length = rules.refit_clips(task.regime, width, cost)
+        norm = min(length * task.spread, 1.0) * math.sqrt(width)
+        if task.choices.row_norm is not None:
+            norm = min(norm, math.hypot(task.choices.row_norm, task.spread))
         self._rows = norm_clipped(task, self._columns, norm)
         self._units = self._rows.in_weights()
         self._start = np.append(np.zeros(len(features)), self._coefficients[len(features) :])
-        self.scale = task.family.residual_scale or task.residual_scale
         gram, noise = release_gram(
             task.spending.accountant,
             task.design.short_gram(self._rows),
             units_per_one=UNITS,
             row_norm=self._rows.row_norm,
-            cost=self._costs.gram,
+            cost=gram_cost,
             purpose="Gram matrix",
         )
         prior = task.constant_scale / self._units[len(features) :]
         square = task.regime.n_rows * task.spread**2
         self.posterior = Posterior(gram, noise, square, prior**2)
-
-    def _clips(self) -> tuple[float, float]:
-        """Return where residuals are clipped, in standard deviations, and the norm of rows."""
-        width, cost = len(self._columns), float(self._costs.score)
-        _, length = rules.refit_clips(self._task.regime, width, cost)
-        norm = min(length * self._task.spread, 1.0) * math.sqrt(width)
-        if self._task.choices.row_norm is not None:
-            norm = min(norm, math.hypot(self._task.choices.row_norm, self._task.spread))
-        return residual_clip(self._task.regime, width, cost), norm
 
     @property
     def _coefficients(self) -> Array:
@@ -174,32 +158,27 @@ class Engine:
 
     def run(self) -> None:
         """Release all scores, each where the posterior mean given those before is."""
+        task, family, n = self._task, self._task.family, self._task.regime.n_rows
         for k in range(ROUNDS):
             if k:
-                self.scale = release_scale(self._task, self.point, self.scale, self._costs.scale)
-            self._step()
+                self.scale = release_scale(task, self.point, self.scale, self._scale_cost)
+            clip = min(task.choices.clip or self._clip * self.scale, task.design.loss.bound)
+            score, noise = release_score(
+                task.spending, self.point, clip, self._rows, self._score_cost
+            )
+            flatter, at = family.unclipped(clip / self.scale), self._coefficients - self._start
+            score, noise = -clip / flatter * score, clip / flatter * noise
 
-    def _step(self) -> None:
-        task, family = self._task, self._task.family
-        clip = min(task.choices.clip or self._clip * self.scale, task.design.loss.bound)
-        score, noise = release_score(task.spending, self.point, clip, self._rows, self._costs.score)
-        flatter, at = family.unclipped(clip / self.scale), self._coefficients - self._start
-        score, noise = -clip / flatter * score, clip / flatter * noise
-        self.posterior.update(Score(at, score, noise), self._curvature())
-        way = self.posterior.mean - at
-        safe = family.damping(self.posterior.spread(way, task.regime.n_rows))
-        self._move(STEP * safe * way)
-
-    def _curvature(self) -> LocalCurvature:
-        """Return the mean curvature at the present coefficients, as if predictors were normal."""
-        task, family = self._task, self._task.family
-        features = self._coefficients
-        features[len(self.features) :] = 0
-        variance = self.posterior.spread(features, task.regime.n_rows) ** 2
-        constant = float(self.point.weights[task.n_features :].sum())
-        size = family.mean_curvature(constant, variance)
-        dispersion = family.dispersion(self.scale, size) / task.regime.thinning
-        return LocalCurvature(size, dispersion, family.drift)
+            # The mean curvature at the present coefficients, as if predictors were normal.
+            features = self._coefficients
+            features[len(self.features) :] = 0
+            constant = float(self.point.weights[task.n_features :].sum())
+            size = family.mean_curvature(constant, self.posterior.spread(features, n) ** 2)
+            dispersion = family.dispersion(self.scale, size) / task.regime.thinning
+            curvature = LocalCurvature(size, dispersion, family.drift)
+            self.posterior.update(Score(at, score, noise), curvature)
+            way = self.posterior.mean - at
+            self._move(STEP * family.damping(self.posterior.spread(way, n)) * way)
 
     def _move(self, way: Array) -> None:
         """Move the point by whole numbers of grains: residuals stay functions of their rows."""
@@ -222,7 +201,7 @@ class Engine:
         Clips that suit most rows leave out rows that are far off on one side, and with them much of
         what costs or claims add up to (docs/theory/engine.md, Lemma 23).
         """
-        task, cost = self._task, self._costs.centre
+        task, cost = self._task, self._centre_cost
         if not cost.rho:
             return
         sizes = self.point.residual_counts(math.ldexp(self.scale, CENTRE_OCTAVES))
