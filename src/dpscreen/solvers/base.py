@@ -82,28 +82,27 @@ class Spending:
         may raise, and the first count is all that was released (docs/theory/marginals.md,
         Lemma 22).
         """
-        first, noise = self._release_count(n_rows, rules.COUNT_SHARE)
-        found = self._with_rows(first, noise)
-        again = rules.recount_share(found.regime)
+
+        def released(share: float) -> tuple[float, float]:
+            """Release the number of rows, which one row moves by one."""
+            cost, purpose = self.share(share), COUNTS[self.accountant.averaged]
+            return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)
+
+        def known(count: float, noise: float) -> Spending:
+            regime = replace(self.regime, n_rows=max(rules.LEAST_ROWS, round(count)))
+            return replace(self, regime=regime, count_noise=noise)
+
+        first, noise = released(rules.COUNT_SHARE)
+        found = known(first, noise)
+        # A second count takes the noise to a tenth of the rows.
+        again = rules.clamp(found.regime.need / 2 - rules.COUNT_SHARE, 0.0, 0.03)
         if admit is not None:
             admit(found, self.share(again))
         if not again:
             return found
-        second, _ = self._release_count(n_rows, again)
+        second, _ = released(again)
         weight = again / (again + rules.COUNT_SHARE)
-        return self._with_rows((1 - weight) * first + weight * second, noise * (1 - weight) ** 0.5)
-
-    def _release_count(self, n_rows: int, share: float) -> tuple[float, float]:
-        """Release the number of rows, which one row moves by one.
-
-        (docs/theory/marginals.md, Lemma 22)
-        """
-        cost, purpose = self.share(share), COUNTS[self.accountant.averaged]
-        return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)
-
-    def _with_rows(self, noisy: float, noise: float) -> Spending:
-        regime = replace(self.regime, n_rows=rules.usable_count(noisy))
-        return replace(self, regime=regime, count_noise=noise)
+        return known((1 - weight) * first + weight * second, noise * (1 - weight) ** 0.5)
 
     @property
     def remaining(self) -> ZCDP:
@@ -389,5 +388,7 @@ def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> fl
         point.residual_total(clip), most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
     )
     curvature = task.regime.n_rows * task.family.mean_curvature(task.start, 0.0)
-    known = rules.kept((noise / curvature / task.centre_error) ** 2)
-    return rules.clamp(-known * rules.shrunk(noisy, noise) / curvature, -clip, clip)
+    known = 1 / (1 + (noise / curvature / task.centre_error) ** 2)
+    # The expected share of noise is taken off (James and Stein).
+    shrunk = noisy * max(0.0, 1 - (noise / noisy) ** 2) if noisy else 0.0
+    return rules.clamp(-known * shrunk / curvature, -clip, clip)

@@ -22,19 +22,6 @@ def clamp(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)
 
 
-def shrunk(value: float, noise: float) -> float:
-    """Return a noisy number with the expected share of its noise taken off (James and Stein)."""
-    return value * max(0.0, 1 - (noise / value) ** 2) if value else 0.0
-
-
-def kept(noise: float) -> float:
-    """Return the part of a noisy number to keep, the variance of its noise being over its own.
-
-    That is the mean of what it is, once it was seen.
-    """
-    return 1 / (1 + noise)
-
-
 @dataclass(frozen=True)
 class Regime:
     """What rules rest on: the number of rows, public or released, the features', and ρ.
@@ -82,16 +69,6 @@ LEAST_ROWS = 10
 
 ROUND = 0.01
 """Relative error of a declared number of rows, which may be a round one. Conventional."""
-
-
-def recount_share(regime: Regime) -> float:
-    """Return the share of ρ of a second count: what takes the noise to a tenth of the rows."""
-    return clamp(regime.need / 2 - COUNT_SHARE, 0.0, 0.03)
-
-
-def usable_count(noisy: float) -> int:
-    """Return the number of rows that rules use, from its noisy count."""
-    return max(LEAST_ROWS, round(noisy))
 
 
 # --- marginals ------------------------------------------------------------------------------------
