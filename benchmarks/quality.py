@@ -157,7 +157,7 @@ def main() -> None:
     for name in dict.fromkeys(key[2] for key in keys):
         for title, chosen in (
             ("all tables", [key for key in keys if key[2] == name]),
-            ("5 000 rows or more, light tails", [k for k in keys if k[2] == name and light[k[0]]]),
+            ("≥ 5 000, light tails", [k for k in keys if k[2] == name and light[k[0]]]),
         ):
             by = ([key for key in chosen if key[1] == epsilon] for epsilon in EPSILONS)
             cells = " | ".join(_cell(found, some) for some in by)
