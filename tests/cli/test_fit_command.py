@@ -561,7 +561,7 @@ def test_a_refused_table_is_predicted_and_charged_for_its_count_alone(wide, sche
     message = " ".join(invoke(*base, "--rows-public", 5000, "--dry-run").stdout.split())
     assert "Costs: a noisy count at most, as the fit would be refused" in message
     message = " ".join(invoke(*base, "--dry-run").stdout.split())
-    assert "is refused after the noisy count, which alone is charged" in message
+    assert "is refused after the noisy count, and only the count is charged" in message
     done = invoke(*base, "-o", "table.json")
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: A table of 4 features is not possible with about ")

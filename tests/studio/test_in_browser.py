@@ -138,7 +138,7 @@ def test_odds_ratios_by_mouse(tmp_path):
         tab.click("#next")
         tab.until("document.querySelector('.mark-now')", 120)
         shown = tab.evaluate("document.querySelector('#live').innerText")
-        assert "Width of intervals over those without privacy" in shown
+        assert "Width of intervals relative to those without privacy" in shown
         assert "with a yes in 50 % of rows" in shown
         tab.click("#next")
         at(tab, "dry-run")

@@ -7,6 +7,7 @@ released, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from dpscreen.planning.power import Contest, Setting, around
 from dpscreen.planning.regression_plan import expected_table
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
-from dpscreen.solvers.results import Measured
 
 SIMULATED = {
     name: family
@@ -114,13 +114,15 @@ def expected_of_model(
     if rows is None or family is None or release.solver not in SOLVERS:
         return None
     statement: PrivacyStatement = release.statement
+    # The released mean of outcomes, if it matters and is above the noise.
+    rate = None if release.quality is None else release.quality.mean_outcome
     public: Any = {
         "n_rows": rows,
         "n_features": release.n_features,
         "epsilon": statement.epsilon,
         "delta": statement.delta,
         "family": family,
-        "rate": _rate(release.quality),
+        "rate": None if rate is None else min(max(rate, RAREST), 1 - RAREST),
         "progress": progress,
     }
     if release.table is not None:
@@ -131,12 +133,6 @@ def expected_of_model(
         max_features=release.max_features,
         **public,
     )
-
-
-def _rate(quality: Measured | None) -> float | None:
-    """Return the released mean of outcomes, if it matters and is above the noise."""
-    rate = None if quality is None else quality.mean_outcome
-    return None if rate is None else min(max(rate, RAREST), 1 - RAREST)
 
 
 def expected_of(
@@ -215,11 +211,13 @@ def what_if(
     ε is for one unit, of at most so many rows. One too small to be divided up is left out.
     """
     contest = Contest(setting, (setting.kind.selection,), (), (here.effect,), rows_per_unit)
-    others = tuple(
-        one for one in around(setting.epsilon) if one != setting.epsilon and contest.allows(one)
-    )
+    others = []
+    for epsilon in around(setting.epsilon):
+        with suppress(ValueError):  # too small to be divided up
+            if epsilon != setting.epsilon and contest.at(epsilon):
+                others.append(epsilon)
     tick = simulation.ticks(progress, here.repetitions * len(others))
-    tried = replace(contest, epsilons=others)
+    tried = replace(contest, epsilons=tuple(others))
     found = simulation.simulated(tried, here.repetitions, f"plan/{seed}", tick)
     return nested(setting.epsilon, here, dict(zip(others, found, strict=True)))
 

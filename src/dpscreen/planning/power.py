@@ -30,7 +30,6 @@ from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
-from dpscreen.planning.curve import isotonic
 from dpscreen.planning.methods import FAMILY_METHODS, FamilyMethods, FitRequest, estimator
 from dpscreen.privacy import (
     ZCDP,
@@ -113,14 +112,9 @@ class Setting:
         return FAMILY_METHODS[self.family]
 
     @property
-    def budget(self) -> Budget:
-        """Return ε and δ."""
-        return Budget(self.epsilon, self.delta)
-
-    @property
     def rho(self) -> float:
         """Return the budget in zCDP."""
-        return float(ZCDP.within(self.budget))
+        return float(ZCDP.within(Budget(self.epsilon, self.delta)))
 
     @property
     def regime(self) -> rules.Regime:
@@ -249,13 +243,6 @@ class Contest:
             raise ValueError(f"epsilon {epsilon:g} is too small to be divided up.")
         return setting
 
-    def allows(self, epsilon: float) -> bool:
-        """Whether an ε is large enough to be divided up."""
-        try:
-            return self.at(epsilon).rho > 0
-        except ValueError:
-            return False
-
     @property
     def title(self) -> str:
         """Say what is simulated."""
@@ -279,10 +266,14 @@ Entry = tuple[str, float | None, float]
 Measured = dict[Entry, list["Scored"]]
 
 
+def no_tick() -> None:
+    """Show no progress."""
+
+
 def ticks(progress: Progress | None, total: int) -> Tick:
     """Return what is called after each of so many fits."""
     if progress is None:
-        return lambda: None
+        return no_tick
     done = itertools.count(1)
     return lambda: progress(min(1.0, next(done) / max(1, total)))
 
@@ -299,7 +290,7 @@ def affordable_repetitions(setting: Setting, n_fits: int, *, seconds: float) -> 
     return round(rules.clamp(seconds / (fit * setting.kind.simulation.cost * n_fits), 4, 60))
 
 
-def measured(contest: Contest, numbers: range, seed: str, tick: Tick = lambda: None) -> Measured:
+def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) -> Measured:
     """Fit every entry to the same simulated tables."""
     found: Measured = {entry: [] for entry in contest.entries}
     scale = Scale.of(contest.setting.regime)
@@ -315,7 +306,7 @@ def measured(contest: Contest, numbers: range, seed: str, tick: Tick = lambda: N
 
 
 def simulated(
-    contest: Contest, repetitions: int, seed: str, tick: Tick = lambda: None
+    contest: Contest, repetitions: int, seed: str, tick: Tick = no_tick
 ) -> tuple[PowerRow, ...]:
     """Return what each entry detects in so many tables."""
     return power_rows(measured(contest, range(repetitions), seed, tick))
@@ -323,15 +314,16 @@ def simulated(
 
 def power_rows(found: Measured) -> tuple[PowerRow, ...]:
     """Return what fits detect, with powers that increase with the effect (isotonic regression)."""
+    from scipy.optimize import isotonic_regression  # slow to import
+
     rows = [detected(entry, fits) for entry, fits in found.items()]
-    groups = itertools.groupby(rows, lambda row: (row.method, row.epsilon))
-    return tuple(row for _, group in groups for row in _increasing(list(group)))
-
-
-def _increasing(rows: Sequence[PowerRow]) -> Iterator[PowerRow]:
-    powers = isotonic([row.power for row in rows], [row.repetitions for row in rows])
-    for row, power in zip(rows, powers, strict=True):
-        yield replace(row, power=float(power))
+    monotone: list[PowerRow] = []
+    for _, group in itertools.groupby(rows, lambda row: (row.method, row.epsilon)):
+        line = list(group)
+        weights = [row.repetitions for row in line]
+        powers = isotonic_regression([row.power for row in line], weights=weights).x
+        monotone += [replace(row, power=float(p)) for row, p in zip(line, powers, strict=True)]
+    return tuple(monotone)
 
 
 def simulated_power(
@@ -341,7 +333,7 @@ def simulated_power(
     repetitions: int,
     seed: int | str,
     near: float | None = None,
-    tick: Tick = lambda: None,
+    tick: Tick = no_tick,
 ) -> tuple[PowerRow, ...]:
     """Fit our selection to `repetitions` tables for each size; all sizes share rows and noise.
 
@@ -402,9 +394,14 @@ def detected(entry: Entry, fits: Sequence[Scored]) -> PowerRow:
     """
     effects = np.array([one.effects for one in fits])
     others = np.array([one.others for one in fits])
-    power = _power(effects, others)
+
+    def power_of(tables: Any) -> float:
+        critical = critical_size(others[tables].ravel())
+        return float(np.mean(effects[tables] > critical))
+
+    power = power_of(slice(None))
     draws = np.random.default_rng(0).integers(len(fits), size=(BOOTSTRAP, len(fits)))
-    bootstrap_se = float(np.std([_power(effects[draw], others[draw]) for draw in draws]))
+    bootstrap_se = float(np.std([power_of(draw) for draw in draws]))
     scores = np.array([(one.entered, one.quality, one.best) for one in fits])
     entered, quality, best = scores.mean(axis=0).tolist()
     entered_se, quality_se, _ = (scores.std(axis=0, ddof=1) / math.sqrt(len(fits))).tolist()
@@ -422,11 +419,6 @@ def detected(entry: Entry, fits: Sequence[Scored]) -> PowerRow:
         best_quality=best,
         repetitions=len(fits),
     )
-
-
-def _power(effects: Array, others: Array) -> float:
-    """Return which share of the effects is above the critical size of all others."""
-    return float(np.mean(effects > critical_size(others.ravel())))
 
 
 def share_error(share: float, count: int) -> float:
@@ -477,9 +469,15 @@ class SimulatedTable:
     def fitted(self, method: str, setting: Setting | None, effect: float, name: str) -> Scored:
         """Fit a method at the budget of a setting, or without privacy, and score it."""
         outcomes = self.outcomes(effect)
-        if setting is None:
-            return self._scored(self._not_private(outcomes, effect), effect)
-        return self._scored(self.model(method, setting, outcomes, name), effect)
+        if setting is not None:
+            model = self.model(method, setting, outcomes, name)
+        elif np.ptp(outcomes) == 0:
+            model = SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
+        else:
+            largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
+            error = math.sqrt(self.unexplained(effect)) * largest
+            model = self.setting.methods.without_privacy(error).fit(self.X, outcomes)
+        return self._scored(model, effect)
 
     def model(
         self, method: str, setting: Setting, outcomes: Array, name: str, **wishes: Any
@@ -497,15 +495,8 @@ class SimulatedTable:
             **wishes,
         )
         model = estimator(method, request)
-        tell_thinning(model, self.scale.thinning)
+        set_thinning(model, self.scale.thinning)
         return fit_quietly(model, self.X, outcomes)
-
-    def _not_private(self, outcomes: Array, effect: float) -> Any:
-        if np.ptp(outcomes) == 0:
-            return SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
-        largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
-        error = math.sqrt(self.unexplained(effect)) * largest
-        return self.setting.methods.without_privacy(error).fit(self.X, outcomes)
 
     def _scored(self, model: Any, effect: float) -> Scored:
         """Score coefficients on new rows, of features clipped where the model clips them."""
@@ -577,8 +568,8 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
     return np.asarray(rest + along / math.sqrt(thinning))
 
 
-def tell_thinning(model: Any, thinning: float) -> None:
-    """Let a model's rules know of how many rows the sampling errors are."""
+def set_thinning(model: Any, thinning: float) -> None:
+    """Let a model's rules use the sampling errors of all rows, not of the simulated ones."""
     counted = getattr(model, "_counted", None)
     if counted is None or thinning == 1:
         return
@@ -639,7 +630,9 @@ def crossing(sizes: Sequence[float], powers: Sequence[float], *, power: float) -
 
     The points are made monotone first (isotonic regression), then joined in the logarithm of size.
     """
-    curve = isotonic(powers)
+    from scipy.optimize import isotonic_regression  # slow to import
+
+    curve = isotonic_regression(powers).x
     if curve[-1] < power:
         return None
     at = int(np.argmax(curve >= power))

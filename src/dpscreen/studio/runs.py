@@ -40,9 +40,9 @@ class ReleaseRun:
         self.outcome: str | None = None
         self.message = ""
         self.unsaved: bytes | None = None
-        self._fit_seconds: float | None = None
-        if expected_cells is not None:
-            self._fit_seconds = START_SECONDS + expected_cells * SECONDS_PER_CELL
+        self._fit_seconds = (
+            None if expected_cells is None else START_SECONDS + expected_cells * SECONDS_PER_CELL
+        )
         self._since = time.monotonic()
         self._over = threading.Event()
         here, there = PROCESSES.Pipe(duplex=False)
@@ -70,25 +70,24 @@ class ReleaseRun:
             self.wait(10)
 
     def _listen(self, pipe: Connection) -> None:
+        """Take what `work.carry_out` sends until its process ends."""
         with suppress(EOFError, OSError):
             while True:
-                self._hear(*pipe.recv())
+                word, value = pipe.recv()
+                if word in STAGES:
+                    if word != self.stage:
+                        self._since = time.monotonic()
+                    self.stage, self.share = word, value
+                elif word == "unsaved":
+                    self.unsaved = value
+                elif word == "done":
+                    self.outcome = "done"  # even if someone has cancelled: it is on the shelf
+                elif self.outcome is None:
+                    self.outcome, self.message = word, value
         self._process.join()
         if self.outcome is None:
             self.outcome, self.message = "failed", "The process of the fit was ended."
         self._over.set()
-
-    def _hear(self, word: str, value: Any) -> None:
-        if word in STAGES:
-            if word != self.stage:
-                self._since = time.monotonic()
-            self.stage, self.share = word, value
-        elif word == "unsaved":
-            self.unsaved = value
-        elif word == "done":
-            self.outcome = "done"  # even if someone has cancelled: it is on the shelf
-        elif self.outcome is None:
-            self.outcome, self.message = word, value
 
     # --- what is shown --------------------------------------------------------------------------
 

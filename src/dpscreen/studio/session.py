@@ -101,7 +101,7 @@ class Session:
     def granted(self) -> PrivacyLedger:
         """Return the ledger; raise `Problems` if none is granted yet."""
         if (found := self.ledger) is None:
-            raise Problems("There is no ledger yet.")
+            raise Problems("There is no ledger yet: grant a budget first.")
         return found
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
