@@ -83,9 +83,7 @@ NEAR = {"r2": 0.025, "found": 0.25, "auc": 0.015}
 
 def agrees(case, epsilons, at):
     """Whether the curve says what a simulation says; a width within a seventh."""
-    curve = BudgetCurve(case)
-    for epsilon in epsilons:
-        curve = curve.with_point(budget_point(case, epsilon))
+    curve = BudgetCurve(case, tuple(budget_point(case, epsilon) for epsilon in epsilons))
     for epsilon in at:
         read, direct = curve.at(epsilon), budget_point(case, epsilon)
         assert read.values.keys() == direct.values.keys()

@@ -62,11 +62,6 @@ class BudgetCurve:
     case: BudgetCase
     points: tuple[BudgetPoint, ...] = ()
 
-    def with_point(self, point: BudgetPoint) -> BudgetCurve:
-        """Return the curve with one more point."""
-        rest = (one for one in self.points if one.epsilon != point.epsilon)
-        return replace(self, points=tuple(sorted((*rest, point), key=lambda one: one.epsilon)))
-
     def at(self, epsilon: float) -> BudgetPoint | None:
         """Read off the curve; beyond its ends it is level. None while there is no point."""
         if not self.points:
@@ -87,6 +82,7 @@ class BudgetCurve:
     def _curve(self, name: str) -> Callable[[float], float | None]:
         """Interpolate monotonically; below the first point that has a width, there is none."""
         known = [one for one in self.points if name in one.values]
+        known.sort(key=lambda one: one.epsilon)
         logs = np.log([one.epsilon for one in known])
         sign = -1.0 if name in DECREASING else 1.0
         curve = monotone_curve(logs, sign * np.array([one.values[name] for one in known]))

@@ -98,8 +98,19 @@ def play(
                 if model is not None:
                     predict = getattr(model, "decision_function", model.predict)
                     score = table.family.simulation.score(predict(table.X[out]), table.y[out])
-                fit = method, epsilon, trial, score, model is None, seconds
-                plays.append(PlayedFit(name, table.division, *table.X.shape, *fit))
+                fit = PlayedFit(
+                    table=name,
+                    division=table.division,
+                    n_rows=len(table.y),
+                    n_features=table.X.shape[1],
+                    method=method,
+                    epsilon=epsilon,
+                    trial=trial,
+                    score=score,
+                    refused=model is None,
+                    seconds=seconds,
+                )
+                plays.append(fit)
                 on_fit()
     return Standings(tuple(plays))
 

@@ -153,13 +153,11 @@ class Simulations:
             for one in EPSILONS if ask else ():
                 if one not in self._points or self._points[one].cancelled():
                     self._points[one] = self._submit(work.simulated_point, case, one)
-            known = dict(self._points)
-        curve = BudgetCurve(case)
-        for future in known.values():
-            failed = not future.done() or future.cancelled() or future.exception() is not None
-            point = None if failed else future.result()
-            curve = curve if point is None else curve.with_point(point)
-        return curve, sum(not future.done() for future in known.values())
+            known = self._points.copy()
+        done = [one for one in known.values() if one.done()]
+        found = (one.result() for one in done if not one.cancelled() and one.exception() is None)
+        points = tuple(point for point in found if point is not None)
+        return BudgetCurve(case, points), len(known) - len(done)
 
     def page(self, name: str, key: str, function: Any, *arguments: Any) -> Future[str]:
         """Return a page that is being made, or is; one of another key under a name is given up."""

@@ -177,8 +177,12 @@ def _release(order: ReleaseOrder, report: Report) -> int:
         raise FitFailed(refusal)
     order.check_table()
     if order.checked:
-        proceed = "dpscreen studio --no-check"
-        check_table(order.table, schema, proceed, lambda share: report(("checking", share)))
+        check_table(
+            order.table,
+            schema,
+            "dpscreen studio --no-check",
+            progress=lambda share: report(("checking", share)),
+        )
     rows = _read(order, schema, report)
     order.check_table()  # rows of a file that changed meanwhile are of neither
     report(("fitting", None))
