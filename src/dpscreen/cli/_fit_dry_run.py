@@ -89,7 +89,7 @@ def _interval_words(ready: PreparedFit) -> str | None:
 
 def _expected(ready: PreparedFit) -> dict[str, Any] | None:
     """Simulate the method; None where the number of rows is not public."""
-    from dpscreen.planning.methods import ON_OFFER
+    from dpscreen.planning.methods import PAPER
 
     options, method, family = ready.options, ready.method, ready.model.family
     if options.rows_public is None:
@@ -98,7 +98,7 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         with console.share_bar() as progress:
             simulated = _of_table if method == family.table else _of_selection
             return simulated(ready, progress)
-    if method not in ON_OFFER:
+    if method not in PAPER:
         return {"words": f"No command simulates {method}."}
     numbers = f"--rows {options.rows_public} --features {len(ready.request.feature_bounds)}"
     budget = f"--epsilon {options.epsilon:g}"

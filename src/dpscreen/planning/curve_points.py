@@ -84,6 +84,6 @@ def split_width(setting: Setting) -> float | None:
         fit = setting.kind.selection, setting, table.outcomes(effect), f"curve/{number}/split"
         model = table.model(*fit, inference="split", settings={"quality": False})
         variances = [one.standard_error**2 for one in model.inference_.intervals]
-        unit = table.unexplained(effect)
+        unit = table.truth(effect)[2]
         found += [setting.n_rows * (one / unit - 2 / scale.n_rows) + 2 for one in variances]
     return math.sqrt(max(1.0, float(np.median(found)))) if found else None

@@ -23,7 +23,7 @@ from dpscreen.planning.plan import plan_of, selection_setting
 from dpscreen.planning.power import Contest, Setting, around
 from dpscreen.planning.regression_plan import expected_table
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
+from dpscreen.solvers.family import FAMILIES
 
 SIMULATED = {
     name: family
@@ -145,22 +145,14 @@ def expected_of(
     split: bool = False,
     repetitions: int | None = None,
     progress: simulation.Progress | None = None,
-    max_features: int | None = None,
-    rate: float | None = None,
-    family: Family = GAUSSIAN,
+    **choices: Any,
 ) -> Expected:
     """Simulate fits of our selection: no private data is involved, and nothing is spent.
 
     Parameters are those of `selection_setting`.
     """
-    setting = selection_setting(
-        *(n_rows, n_features, epsilon, delta),
-        rows_per_unit=rows_per_unit,
-        split=split,
-        max_features=max_features,
-        rate=rate,
-        family=family,
-    )
+    numbers = n_rows, n_features, epsilon, delta
+    setting = selection_setting(*numbers, rows_per_unit=rows_per_unit, split=split, **choices)
     sizes, seconds = setting.page_effects, simulation.QUICK_SECONDS
     affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
     # At least the cost of 8 Gaussian tables.

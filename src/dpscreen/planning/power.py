@@ -441,30 +441,21 @@ class SimulatedTable:
     test: Array
     test_noise: Array
 
-    def truth(self, effect: float) -> Array:
-        """Return the coefficients behind the outcomes."""
+    def truth(self, effect: float) -> tuple[Array, float, float]:
+        """Return coefficients and intercept of outcomes, and the variance of working residuals."""
         coef, setting = np.zeros(self.scale.n_features), self.setting
         signs = (-1.0) ** np.arange(setting.n_effects)
         coef[setting.support(self.scale.n_features)] = effect * signs
-        return coef
-
-    def unexplained(self, effect: float) -> float:
-        """Return the variance of working residuals."""
-        explained = self.setting.explained(effect, self.scale.n_features)
-        return self.setting.kind.unexplained(self._intercept(effect), explained)
-
-    def _intercept(self, effect: float) -> float:
-        rate = self.setting.rate
-        if rate is None:
-            return 0.0
-        explained = self.setting.explained(effect, self.scale.n_features)
-        return self.setting.kind.intercept_for(rate, explained)
+        explained, family = setting.explained(effect, self.scale.n_features), setting.kind
+        rate = setting.rate
+        intercept = 0.0 if rate is None else family.intercept_for(rate, explained)
+        return coef, intercept, family.unexplained(intercept, explained)
 
     def outcomes(self, effect: float) -> Array:
         """Return the outcome of every row."""
-        predictors = self.X @ self.truth(effect) + self._intercept(effect)
-        scale = math.sqrt(self.unexplained(effect))
-        return self.setting.kind.simulation.outcomes(predictors, self.noise, scale)
+        coef, intercept, variance = self.truth(effect)
+        predictors = self.X @ coef + intercept
+        return self.setting.kind.simulation.outcomes(predictors, self.noise, math.sqrt(variance))
 
     def fitted(self, method: str, setting: Setting | None, effect: float, name: str) -> Scored:
         """Fit a method at the budget of a setting, or without privacy, and score it."""
@@ -475,7 +466,7 @@ class SimulatedTable:
             model = SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
         else:
             largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
-            error = math.sqrt(self.unexplained(effect)) * largest
+            error = math.sqrt(self.truth(effect)[2]) * largest
             model = self.setting.methods.without_privacy(error).fit(self.X, outcomes)
         return self._scored(model, effect)
 
@@ -500,14 +491,13 @@ class SimulatedTable:
 
     def _scored(self, model: Any, effect: float) -> Scored:
         """Score coefficients on new rows, of features clipped where the model clips them."""
-        coef, truth = np.ravel(model.coef_), self.truth(effect)
+        coef, (truth, intercept, unexplained) = np.ravel(model.coef_), self.truth(effect)
         used, matter = np.flatnonzero((coef != 0) | (truth != 0)), truth != 0
         test = self.test[:, used]
         bounds = getattr(model, "feature_bounds_", None)
         within = test if bounds is None else np.clip(test, *bounds[used].T)
         predicted = within @ coef[used] + float(np.ravel(model.intercept_)[0])
-        expected = test @ truth[used] + self._intercept(effect)
-        unexplained = self.unexplained(effect)
+        expected = test @ truth[used] + intercept
         simulation = self.setting.kind.simulation
         outcomes = simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
         found: Mask = getattr(model, "selected_", coef != 0)

@@ -65,7 +65,10 @@ class TableSetting(Setting):
 
     @property
     def _rule(self) -> TableRule:
-        return self.methods.table_rule(self.rate)
+        variance = math.inf
+        if self.rate is not None:
+            variance = self.kind.variance(np.array(self.rate)).item()
+        return TableRule.of(self.kind, variance)
 
     def width_ratio(self, tables: int, tick: Tick = no_tick) -> float | None:
         """Return how many times as wide intervals are as without privacy; None: there are none.
