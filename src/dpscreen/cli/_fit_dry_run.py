@@ -39,8 +39,8 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         names = ("dataset", "delta", "total", "spent", "remaining")
         ledger = {name: document[name] for name in names}
     # With how many rows a table is possible, by the rule of the fit.
-    rule, table = getattr(ready.model, "table_rule", None), len(request.feature_bounds)
-    needs = rule and table_needs(rule, RequestedTable(1, table, request.budget))
+    rule, width = getattr(ready.model, "table_rule", None), len(request.feature_bounds)
+    needs = rule and table_needs(rule, RequestedTable(1, width, request.budget))
     return {
         "dry_run": True,
         "method": ready.method,

@@ -165,7 +165,7 @@ def _contest(
 
 def _show(contest: Contest, found: Sequence[PowerRow]) -> None:
     measure = contest.setting.kind.words.measure
-    scores = ("power", "without effect", f"held-out {measure}", f"best {measure}")
+    scores = ("power", "false positives", f"held-out {measure}", f"best {measure}")
     headings = ("method", "epsilon", *scores)
     cells = [
         (

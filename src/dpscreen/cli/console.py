@@ -331,10 +331,11 @@ def table_shape(
 
     if formula is not None and schema_file is None:
         raise click.UsageError("--formula needs --schema, which declares its columns.")
-    if (features is None) == (schema_file is None):
+    if features is not None and schema_file is None:
+        return TableShape(features, family_of(None))
+    if features is not None or schema_file is None:
         raise click.UsageError("Give --features or --schema: one of them.")
-    if schema_file is None:
-        return TableShape(features or 0, family_of(None))
+
     from dpscreen.solvers.marginals import is_binary
 
     schema = checked_schema(schema_file, formula)

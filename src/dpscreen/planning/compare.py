@@ -32,12 +32,10 @@ def compete(
     progress: simulation.Progress | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit every method at every ε to the same simulated tables."""
-    n_entries = len(list(contest.entries))
     tables = repetitions or simulation.affordable_repetitions(
-        contest.setting, n_entries, seconds=SECONDS
+        contest.setting, len(contest.entries), seconds=SECONDS
     )
-    tick = simulation.ticks(progress, n_entries * tables)
-    return simulation.simulated(contest, tables, f"compare/{seed}", tick)
+    return simulation.simulated(contest, tables, f"compare/{seed}", progress)
 
 
 def draw(

@@ -208,9 +208,8 @@ def what_if(
         with suppress(ValueError):  # too small to be divided up
             if epsilon != setting.epsilon and contest.at(epsilon):
                 others.append(epsilon)
-    tick = simulation.ticks(progress, here.repetitions * len(others))
     tried = replace(contest, epsilons=tuple(others))
-    found = simulation.simulated(tried, here.repetitions, f"plan/{seed}", tick)
+    found = simulation.simulated(tried, here.repetitions, f"plan/{seed}", progress)
     return nested(setting.epsilon, here, dict(zip(others, found, strict=True)))
 
 

@@ -202,11 +202,11 @@ class Plan:
 
     def _table(self) -> Iterator[str]:
         measure, setting = self.setting.kind.words.measure, self.setting
-        yield f"effect  power        without effect  {f'held-out {measure}':14}  best {measure}"
+        yield f"effect  power        false positives  {f'held-out {measure}':14}  best {measure}"
         for row in self.rows:
             yield (
                 f"{row.effect:<6g}  {row.power:.2f} ± {row.power_se:.2f}  "
-                f"{row.false_positives:5.1f} ± {row.false_positives_se:<6.1f}  "
+                f"{row.false_positives:5.1f} ± {row.false_positives_se:<7.1f}  "
                 f"{row.quality:6.3f} ± {row.quality_se:.3f}  {row.best_quality:.3f}"
             )
         scale = Scale.of(setting.regime)
@@ -321,7 +321,7 @@ def plan_of(
         repetitions=count,
         seed=random_state,
         near=power if repetitions is None else None,
-        tick=simulation.ticks(progress, count * len(sizes)),
+        progress=progress,
     )
     regime, kind = setting.regime, setting.kind
     return Plan(

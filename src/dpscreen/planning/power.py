@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -228,12 +228,15 @@ class Contest:
     rows_per_unit: int = 1
 
     @property
-    def entries(self) -> Iterator[Entry]:
-        """Yield methods with each ε and effect; the one without privacy has no ε."""
-        for method in self.methods:
-            private = method != self.setting.methods.not_private
-            for epsilon in self.epsilons if private else (None,):
-                yield from ((method, epsilon, effect) for effect in self.effects)
+    def entries(self) -> list[Entry]:
+        """Return methods with each ε and effect; the one without privacy has no ε."""
+        not_private = self.setting.methods.not_private
+        return [
+            (method, epsilon, effect)
+            for method in self.methods
+            for epsilon in ((None,) if method == not_private else self.epsilons)
+            for effect in self.effects
+        ]
 
     def at(self, epsilon: float) -> Setting:
         """Return the setting at an ε for a unit, in terms of one row; a ValueError: too small."""
@@ -246,10 +249,11 @@ class Contest:
     @property
     def title(self) -> str:
         """Say what is simulated."""
-        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows a unit"
+        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows per unit"
+        count = self.setting.n_effects
         return (
-            f"{self.setting.shape} of which {self.setting.n_effects} have an effect of "
-            f"{self.effects[0]:.2g}, delta {self.setting.delta:g}{unit}"
+            f"{self.setting.shape}, of which {count} {'has' if count == 1 else 'have'} an effect "
+            f"of {self.effects[0]:.2g}, delta {self.setting.delta:g}{unit}"
         )
 
 
@@ -306,9 +310,10 @@ def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) 
 
 
 def simulated(
-    contest: Contest, repetitions: int, seed: str, tick: Tick = no_tick
+    contest: Contest, repetitions: int, seed: str, progress: Progress | None = None
 ) -> tuple[PowerRow, ...]:
     """Return what each entry detects in so many tables."""
+    tick = ticks(progress, repetitions * len(contest.entries))
     return power_rows(measured(contest, range(repetitions), seed, tick))
 
 
@@ -333,7 +338,7 @@ def simulated_power(
     repetitions: int,
     seed: int | str,
     near: float | None = None,
-    tick: Tick = no_tick,
+    progress: Progress | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit our selection to `repetitions` tables for each size; all sizes share rows and noise.
 
@@ -342,7 +347,8 @@ def simulated_power(
     name = f"plan/{seed}"
     contest = Contest(setting, (setting.kind.selection,), (setting.epsilon,), tuple(effects))
     if near is None:
-        return simulated(contest, repetitions, name, tick)
+        return simulated(contest, repetitions, name, progress)
+    tick = ticks(progress, repetitions * len(effects))
     first = max(4, repetitions // 2)
     found = measured(contest, range(first), name, tick)
     powers = [row.power for row in power_rows(found)]
