@@ -195,7 +195,6 @@ def what_if(
     here: PowerRow,
     *,
     rows_per_unit: int = 1,
-    seed: int | str = 0,
     progress: simulation.Progress | None = None,
 ) -> tuple[WhatIf, ...]:
     """Simulate other ε, from a tenth of the setting's to ten times, on the rows of `here`.
@@ -209,7 +208,7 @@ def what_if(
             if epsilon != setting.epsilon and contest.at(epsilon):
                 others.append(epsilon)
     tried = replace(contest, epsilons=tuple(others))
-    found = simulation.simulated(tried, here.repetitions, f"plan/{seed}", progress)
+    found = simulation.simulated(tried, here.repetitions, "plan/0", progress)
     return nested(setting.epsilon, here, dict(zip(others, found, strict=True)))
 
 

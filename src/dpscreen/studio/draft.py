@@ -415,7 +415,7 @@ class Draft:
         return f"{what} from {how_many(len(schema.feature_names), 'feature')}"
 
 
-def whole(text: str, most: int = MOST_ROWS) -> int | None:
+def whole(text: str) -> int | None:
     """Return a count that was typed; None if it is none."""
     digits = "".join(text.split()).replace(",", "").replace("\u202f", "")
-    return int(digits) if digits.isdecimal() and 1 <= int(digits[:12]) <= most else None
+    return int(digits) if digits.isdecimal() and 1 <= int(digits[:12]) <= MOST_ROWS else None
