@@ -358,9 +358,10 @@ class Needed:
         low, high = self.searched
         what = "epsilon" if self.name == "epsilon" else "rows"
         if self.value is None:
-            hidden = "rows are too few: sampling error alone hides such effects."
             advice = "Use fewer features or a larger epsilon."
-            advice = f"{self.setting.n_rows} {hidden}" if self.name == "epsilon" else advice
+            if self.name == "epsilon":
+                too_few = f"{self.setting.n_rows} rows are too few"
+                advice = f"{too_few}: sampling error alone hides such effects."
             return f"No {what} up to {high:g} is enough {aim}. {advice}"
         if self.value <= low:
             amount = f"Epsilon of {low:g}" if self.name == "epsilon" else f"{low:g} rows"

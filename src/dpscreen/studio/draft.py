@@ -354,8 +354,9 @@ class Draft:
         if several and self.has_intervals and not averaged:
             messages.append(message("studio.intervals-need-one-row"))
         if not found and not choice.family.fits(self.classes, float(schema.target_bounds[0])):
-            why = "target-not-binary" if choice.family.n_classes else "target-negative"
-            messages.append(message(f"studio.{why}", model=choice.title))
+            binary = choice.family.n_classes
+            code = "studio.target-not-binary" if binary else "studio.target-negative"
+            messages.append(message(code, model=choice.title))
         return messages
 
     @property
