@@ -354,9 +354,10 @@ class Draft:
         if several and self.has_intervals and not averaged:
             messages.append(message("studio.intervals-need-one-row"))
         if not found and not choice.family.fits(self.classes, float(schema.target_bounds[0])):
-            binary = choice.family.n_classes
-            code = "studio.target-not-binary" if binary else "studio.target-negative"
-            messages.append(message(code, model=choice.title))
+            unfit = message("studio.target-negative", model=choice.title)
+            if choice.family.n_classes:
+                unfit = message("studio.target-not-binary", model=choice.title)
+            messages.append(unfit)
         return messages
 
     @property
