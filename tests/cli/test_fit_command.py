@@ -340,8 +340,8 @@ def unfilled(schema):
     del schema["fields"][0]["constraints"]
 
 
-def without_patient(schema):
-    del schema["fields"][2]
+def with_another_column(schema):
+    schema["fields"].append({"name": "ward", "type": "string"})
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
@@ -349,7 +349,7 @@ def without_patient(schema):
     ("change", "arguments", "code", "words"),
     [
         (unfilled, (), 1, ("The schema cannot be used yet", "'age'")),
-        (without_patient, (), 1, ("'patient'",)),
+        (with_another_column, (), 1, ("'ward'",)),
         (lambda _: None, ("--epsilon", 3), 3, ("has epsilon 1.5 left at the same delta",)),
     ],
 )
