@@ -28,7 +28,7 @@ def test_a_table_with_its_picture(tmp_path):
     assert done.returncode == 0, done.stderr
     for name in ("private-lasso", "dp-fw", "rnm-screen", "lasso", "none"):
         assert name in done.stdout
-    assert "nothing is spent" in " ".join(done.stdout.split())
+    assert "nothing is charged" in " ".join(done.stdout.split())
     assert "\x1b" not in done.stdout
     assert done.stderr == "Picture written to compare.png\n"
     assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")

@@ -120,7 +120,7 @@ def test_what_cannot_be_played_on_is_named(tmp_path):
 
     assert "no table in" in message("none", lambda at: (at / "costs.csv").unlink())
     lost = message("bare", lambda at: (at / "costs.json").unlink())
-    assert "costs.csv has no schema: costs.toml, costs.json or" in lost
+    assert "costs.csv has no schema: expected costs.toml, costs.json or" in lost
     short = message("short", lambda at: write(at, "costs", frame[:5], target))
     assert "costs.csv: it has fewer than 20 rows" in short
     whose = frame.rename(columns={"age": "who"}).astype({"who": "int"})

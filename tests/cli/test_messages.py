@@ -73,7 +73,7 @@ def test_a_fit_that_is_stopped_after_it_is_saved_says_so(folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpscreen.cli.fit._show", stop)
+    monkeypatch.setattr("dpscreen.cli.fit._described", stop)
     done = invoke(*FIT, "--epsilon", "1", "--delta", "1e-6")
     failed(done, 1, "Stopped. The budget of the fit is spent, and the model is in model.json.")
 

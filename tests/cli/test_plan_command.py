@@ -115,7 +115,7 @@ def test_a_schema_shapes_the_plan(tmp_path):
     asked = ("--rows", 500, "--epsilon", 1, "--json", "--schema", "s.toml")
     (tmp_path / "s.toml").write_text(SCHEMA + "y = {bounds = [0, 9]}")
     done = dpscreen_plan(*asked, cwd=tmp_path)
-    assert "A unit has up to 3 rows: epsilon below is for one row" in done.stderr
+    assert "A unit has up to 3 rows; epsilon below is for one row" in done.stderr
     setting = json.loads(done.stdout)["setting"]
     assert setting["n_features"] == 4  # ward=b, ward=c, age and smoker
     assert setting["epsilon"] == pytest.approx(1 / 3, rel=0.1)

@@ -10,9 +10,9 @@ from dpscreen.cli import compare
 from dpscreen.planning.compare import compete
 from dpscreen.planning.methods import (
     FAMILY_METHODS,
-    ON_OFFER,
     ON_REQUEST,
-    OTHER_QUESTIONS,
+    OURS,
+    PAPER,
     PEERS,
     FitRequest,
     estimator,
@@ -24,6 +24,7 @@ from dpscreen.solvers.rules import n_steps
 SMALL = Setting(n_rows=3000, n_features=15, epsilon=1.0, delta=1e-6, n_effects=3)
 BOUNDS = np.tile((-1.0, 1.0), (15, 1))
 NOT_PRIVATE = "lasso"
+COMPARED = ("private-lasso", *PAPER)
 
 
 def contest(*methods, setting=SMALL, epsilons=(1,)):
@@ -32,16 +33,16 @@ def contest(*methods, setting=SMALL, epsilons=(1,)):
 
 @pytest.fixture(scope="module")
 def outcomes():
-    found = compete(contest(*ON_OFFER, NOT_PRIVATE, epsilons=(0.1, 5)), repetitions=4)
+    found = compete(contest(*COMPARED, NOT_PRIVATE, epsilons=(0.1, 5)), repetitions=4)
     return {(one.method, one.epsilon): one for one in found}
 
 
 def test_more_budget_is_better_and_none_is_best(outcomes):
-    private = {(method, epsilon) for method in ON_OFFER for epsilon in (0.1, 5)}
+    private = {(method, epsilon) for method in COMPARED for epsilon in (0.1, 5)}
     assert set(outcomes) == private | {(NOT_PRIVATE, None)}
     best = outcomes[NOT_PRIVATE, None]
     assert best.quality > 0.9 * best.best_quality
-    for method in ON_OFFER:
+    for method in COMPARED:
         small, large = outcomes[method, 0.1], outcomes[method, 5]
         assert small.quality < large.quality < best.best_quality
     assert outcomes["private-lasso", 0.1].quality > outcomes["rnm-screen", 0.1].quality
@@ -108,7 +109,7 @@ def test_the_command_line_offers_the_register():
         *private, not_private = compare.NAMES[name]
         assert not_private == methods.not_private
         assert set(private) <= set(methods.contested)
-    assert {*ON_OFFER, *ON_REQUEST, *OTHER_QUESTIONS} == set(fit_options.METHODS)
+    assert {*OURS, *PAPER, *ON_REQUEST} == set(fit_options.METHODS)
 
 
 def test_parameters_are_checked_before_there_are_rows():

@@ -17,10 +17,10 @@ from dpscreen.planning.curve import (
     BudgetCase,
     BudgetCurve,
     BudgetPoint,
-    isotonic,
-    smooth,
+    monotone_curve,
 )
 from dpscreen.planning.curve_points import budget_point, setting_at
+from dpscreen.solvers.family import FAMILIES
 
 
 def rising(*values):
@@ -51,13 +51,10 @@ def test_chance_dips_are_levelled_and_ends_are_level():
 
 
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-5, 5, width=16)))
-def test_it_is_isotonic_regression_and_cubics_stay_between_points(values):
-    weights = 1 + np.abs(values[::-1])
-    for given_weights in (None, weights):
-        found = isotonic(values.tolist(), None if given_weights is None else weights.tolist())
-        assert found == pytest.approx(isotonic_regression(values, weights=given_weights).x)
+def test_it_goes_through_isotonic_regression_and_stays_between_points(values):
+    found = isotonic_regression(values).x
     x = np.arange(len(values)) ** 1.5
-    read = smooth(x, found)
+    read = monotone_curve(x, values)
     assert np.all(np.diff([read(at) for at in np.linspace(0, x[-1], 50)]) >= -1e-9)
     assert [read(at) for at in x] == pytest.approx(found, abs=1e-9)
 
@@ -72,9 +69,10 @@ def test_reading_a_curve_loads_nothing_that_takes_long():
     assert done.stdout.strip() == "nothing"
 
 
-@pytest.mark.parametrize("method", module.POINTS)
-def test_an_epsilon_that_is_none_has_no_point(method):
-    assert budget_point(BudgetCase(1000, 5, 1e-6, method=method), 0.0) is None
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_an_epsilon_that_is_none_has_no_point(family):
+    for method in (family.selection, family.table):
+        assert budget_point(BudgetCase(1000, 5, 1e-6, method=method), 0.0) is None
 
 
 # --- the curve and the simulation -----------------------------------------------------------------
@@ -85,9 +83,7 @@ NEAR = {"r2": 0.025, "found": 0.25, "auc": 0.015}
 
 def agrees(case, epsilons, at):
     """Whether the curve says what a simulation says; a width within a seventh."""
-    curve = BudgetCurve(case)
-    for epsilon in epsilons:
-        curve = curve.with_point(budget_point(case, epsilon))
+    curve = BudgetCurve(case, tuple(budget_point(case, epsilon) for epsilon in epsilons))
     for epsilon in at:
         read, direct = curve.at(epsilon), budget_point(case, epsilon)
         assert read.values.keys() == direct.values.keys()

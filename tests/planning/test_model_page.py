@@ -149,13 +149,10 @@ def test_too_few_rows_are_told_at_the_top():
     assert "Do not rely on this model" in text[: text.index("<main")]
 
 
-def test_why_there_are_no_intervals_is_told(expected):
+def test_a_model_without_features_or_intervals_has_a_page(expected):
     model = fitted(500, inference="split")
     assert not model.inference_.available
     assert model.inference_.wording in Page(render_model_page(model, expected=expected)).words
-
-
-def test_a_model_without_features_has_a_page(expected):
     model = copy.deepcopy(fitted())
     model.coef_[:] = 0
     words = Page(render_model_page(model, expected=expected)).words
@@ -274,16 +271,6 @@ def test_a_page_has_tables_enough_for_each_size_of_effect():
     assert min(row.repetitions for row in expected.rows) >= 8
     page = render_model_page(fitted(800), expected=expected)
     assert "7 features, of which 1 has an effect, and the budget" in page
-
-
-def test_the_page_states_nothing_of_the_model_that_its_fit_did_not_release(expected):
-    """It told "1 to 3 of 8" features where 7 came, and R² 0.50 where it could not be told."""
-    page = Page(render_model_page(fitted(800), expected=expected))
-    for word in ("Came", "captured", "Lost to", "Held-out", "to be expected"):
-        assert word not in page.words
-    assert "nothing here is about this model" in page.words
-    assert "larger in size than those of 95 % of the features without effect" in page.words
-    assert f"Simulated power for an effect of {expected.what_if_effect:g}" in page.words
 
 
 def test_a_page_of_binary_outcomes_is_told_sizes_and_other_budgets():

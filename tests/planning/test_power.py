@@ -164,7 +164,7 @@ def test_the_simulated_target_has_variance_one_whatever_the_effect():
     setting = replace(SMALL, n_rows=20_000, correlation=0.5)
     table = simulation.simulated_table(setting, Scale.of(setting.regime), "variance")
     assert table.outcomes(0.4).var() == pytest.approx(1, abs=5 * math.sqrt(2 / 20_000))
-    predictors = table.X @ table.truth(0.4)
+    predictors = table.X @ table.truth(0.4)[0]
     assert setting.explained(0.4) == pytest.approx(predictors.var(), rel=0.05)
 
 
@@ -327,12 +327,8 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
     ("public", "words"),
     [
         ((200, 20, 1, 1e-6), "Too little signal: do not expect a useful model"),
-        ((500, 20, 1, 1e-6), "Little signal"),
-        ((2000, 20, 1, 1e-6), "A fair signal"),
         ((20_000, 20, 1, 1e-6), "A strong signal"),
-        ((20_000, 20, 0.01, 1e-6), "do not expect a useful model"),
         ((500, 200, 1, 0.01), "weak promise"),
-        ((500, 200, 1, 0.01), "The model itself selects up to"),
         ((500, 200, 1, 0.01), "No effect up to 0.1"),
         ((300, 200, 1, 1e-6), "declare close ones"),
         ((2000, 1, 1, 1e-6), "All features have an effect here"),
@@ -355,14 +351,6 @@ def test_recommended_settings_are_those_of_a_fit():
     chosen = Recommended.of(SMALL.regime)
     assert (chosen.n_iter, chosen.solver) == (model.n_iter_, model.solver_)
     assert chosen.standardize == model.standardize
-
-
-@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_the_plot_is_a_picture(expected, tmp_path, suffix, start):
-    path = tmp_path / f"plan.{suffix}"
-    expected.plot(path)
-    assert path.read_bytes().startswith(start)
-    assert path.stat().st_size > 5000
 
 
 def test_default_effects_start_where_nothing_is_found_and_end_where_all_is():

@@ -5,8 +5,9 @@ import time
 import pytest
 
 from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
+from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN
 from dpscreen.studio.charts import panels
-from dpscreen.studio.questions import CHOICES, ODDS, OUTCOMES, SELECTION, TABLE
+from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
 from dpscreen.studio.steps import budget, live, question
@@ -14,8 +15,12 @@ from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.schema import load_schema
 from tools.studio import declare_columns, page_of, posted, session_of, write_table
 
+SELECTION, TABLE = GAUSSIAN.selection, GAUSSIAN.table
+OUTCOMES, ODDS = BINOMIAL.selection, BINOMIAL.table
+
 
 def curve_of(method, values, **more):
+
     case = BudgetCase(6000, 7, 1e-6, method=method, **more)
     n_effects = 0 if method in (TABLE, ODDS) else 5
     points = (BudgetPoint(one, values, {}, n_effects, 0.77) for one in (0.1, 1.0))
@@ -67,11 +72,11 @@ def test_before_there_is_a_point_nothing_is_drawn():
 
 
 def test_models_on_offer_can_be_fitted_and_simulated():
-    from dpscreen.planning.curve_points import POINTS
     from dpscreen.planning.methods import METHODS
 
-    assert {one.method for one in CHOICES} == set(POINTS)
-    assert set(POINTS) <= set(METHODS)
+    found = {one.method: one.estimator for one in CHOICES}
+    assert list(found) == [m for one in FAMILIES.values() for m in (one.selection, one.table)]
+    assert found == {method: METHODS[method].__name__ for method in found}
 
 
 def test_each_model_is_simulated_in_the_process_of_its_own():

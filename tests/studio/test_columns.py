@@ -7,10 +7,10 @@ import shutil
 import pandas as pd
 import pytest
 
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.studio import steps
 from dpscreen.studio.app import _answer
 from dpscreen.studio.draft import Draft, kind_of, whole
-from dpscreen.studio.questions import OUTCOMES, SELECTION
 from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.declaration import Dialect
 from tools.studio import page_of, posted, session_of
@@ -40,7 +40,7 @@ def opened(tmp_path):
 
 def test_names_propose_and_say_why(tmp_path):
     draft = draft_of(tmp_path, "age", "patient_id", "xq7", "sex")
-    age, patient, unknown, sex = draft.lines(range(4))
+    age, patient, unknown, sex = map(draft.line, range(4))
     assert (sex.kind, sex.levels) == ("category", "")  # its levels are asked for
     assert (age.kind, age.low, age.high) == ("number", "0", "120")
     assert age.why
@@ -64,12 +64,12 @@ def test_names_propose_and_say_why(tmp_path):
 def test_what_is_typed_is_kept_and_shown(tmp_path, kind, typed, shown):
     draft = draft_of(tmp_path, "v", "w")
     draft.put(0, kind, *typed)
-    (line,) = draft.lines([0])
+    line = draft.line(0)
     assert line.kind == kind_of(draft.entries[0]) == kind
     assert (line.low, line.high, line.levels) == shown
     assert line.problems == ()
     draft.put(0, line.kind, line.low, line.high, line.levels)
-    assert draft.lines([0]) == [line]
+    assert draft.line(0) == line
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_is_typed_is_kept_and_shown(tmp_path, kind, typed, shown):
 def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, message):
     draft = draft_of(tmp_path, "v", "w")
     draft.put(0, kind, *typed)
-    (line,) = draft.lines([0])
+    line = draft.line(0)
     assert message in " ".join(line.problems)
     assert (line.low, line.high) == typed[:2]
     assert draft.column_problems()
@@ -97,12 +97,12 @@ def test_fill_and_transform_are_typed_shown_and_taken_back(opened):
     typed = {"place": "1", "kind_1": "number", "low_1": "1", "high_1": "$100.000"}
     more = {"transform_1": "log", "fill_1": "2,5"}
     steps.table(session, posted(decimal=",", **typed, **more))
-    line = session.draft.lines([1])[0]
+    line = session.draft.line(1)
     assert (line.high, line.transform, line.fill, line.problems) == ("100000", "log", "2,5", ())
     block = session.draft.block
     assert (block["transform"], block["fill"]) == ({"score": "log"}, {"score": 2.5})
     steps.table(session, posted(**typed, transform_1="none", fill_1="200000"))
-    assert "within its bounds" in " ".join(session.draft.lines([1])[0].problems)
+    assert "within its bounds" in " ".join(session.draft.line(1).problems)
     steps.table(session, posted(**typed, transform_1="none", fill_1=""))
     assert (block["transform"], block["fill"]) == ({}, {})
 
@@ -131,7 +131,7 @@ def test_columns_that_identify_somebody_are_offered_as_units(tmp_path):
 def test_signs_around_a_bound_are_left_out(tmp_path, typed, shown):
     draft = draft_of(tmp_path, "age", "y")
     draft.put(0, "number", "-1000", typed, "")
-    assert draft.lines([0])[0].high == shown
+    assert draft.line(0).high == shown
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_how_a_table_is_written_is_told_once(tmp_path):
     (tmp_path / "t.csv").write_bytes("gr\xf6\xdfe;2019\n1;2\n".encode("cp1252"))
     written = {"dialect": Dialect(encoding="cp1252"), "numeric_names": True}
     draft = Draft.of(tmp_path / "t.csv", tmp_path / "schema.json", **written)
-    assert [line.name for line in draft.lines(range(2))] == ["größe", "2019"]
+    assert [line.name for line in map(draft.line, range(2))] == ["größe", "2019"]
     draft.save(tmp_path / "schema.json")
     again = Draft.of(tmp_path / "t.csv", tmp_path / "schema.json")
     assert again.schema().dialect == draft.schema().dialect
@@ -181,13 +181,13 @@ def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(op
     typed = {"place": "1", "kind_1": "number", "low_1": "-0,5", "high_1": "9"}
     steps.table(session, posted(decimal=",", **typed))
     assert session.draft.schema().fields[1].marks.decimal == ","
-    assert session.draft.lines([1])[0].low == "-0,5"
+    assert session.draft.line(1).low == "-0,5"
     assert "decimalChar" not in session.draft.entries[2]
     assert Draft.of(session.table, session.shelf.schema_file).decimal == ","
     steps.table(session, posted(decimal="."))
     assert not any("decimalChar" in one for one in session.draft.entries)
     steps.table(session, posted(decimal=".", **typed))
-    assert session.draft.lines([1])[0].problems  # a comma may stand between thousands
+    assert session.draft.line(1).problems  # a comma may stand between thousands
 
 
 @pytest.mark.parametrize(("decimal", "cells"), [(".", "$1,250.5"), (",", "1.250,5 €")])
@@ -198,7 +198,7 @@ def test_signs_of_numbers_are_typed_and_read(tmp_path, decimal, cells):
     other = "," if decimal == "." else "."
     for name in (0, 1):
         draft.put(name, "number", f"0{decimal}125", f"20{other}000", "")
-        line = draft.lines([name])[0]
+        line = draft.line(name)
         assert (line.low, line.high) == (f"0{decimal}125", "20000")
         draft.put(name, "number", line.low, line.high, "")  # as the page sends it back
     draft.ask("y", ["age"], "", "")
@@ -209,15 +209,15 @@ def test_signs_of_numbers_are_typed_and_read(tmp_path, decimal, cells):
 
 
 @pytest.mark.parametrize(
-    ("kind", "levels", "method"),
-    [("boolean", "", OUTCOMES), ("category", "a, b", OUTCOMES), ("number", "", SELECTION)],
+    ("kind", "levels", "family"),
+    [("boolean", "", BINOMIAL), ("category", "a, b", BINOMIAL), ("number", "", GAUSSIAN)],
 )
-def test_what_is_saved_is_gone_on_with_by_the_model_of_its_target(tmp_path, kind, levels, method):
+def test_what_is_saved_is_gone_on_with_by_the_model_of_its_target(tmp_path, kind, levels, family):
     draft = draft_of(tmp_path, "age", "y")
     draft.put(1, kind, "0", "9", levels)
     draft.ask("y", ["age"], "", "")
     draft.save(tmp_path / "schema.json")
-    assert draft_of(tmp_path, "age", "y").method == method
+    assert draft_of(tmp_path, "age", "y").method == family.selection
 
 
 def test_columns_that_are_not_declared_can_be_left_out_at_once(opened):

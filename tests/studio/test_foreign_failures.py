@@ -2,15 +2,17 @@
 
 import asyncio
 import warnings
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 from test_spending import order_of
 
 from dpscreen import BoundsWarning, FallbackWarning
 from dpscreen.planning.fitting import FitFailed, fit_rows
-from dpscreen.studio import work
+from dpscreen.studio import steps, work
 from dpscreen.studio.server import COOKIE, Guard, Keys
-from dpscreen.studio.steps import _problem
+from dpscreen.studio.views import StepRequest
 from tools.studio import SECRET, write_table
 
 FOREIGN = [
@@ -79,13 +81,15 @@ def test_a_page_that_fails_says_what_kind_of_failure_it_was_and_no_more(error):
 
 
 @each_failure
-def test_a_dry_run_that_fails_says_what_kind_of_failure_it_was_and_no_more(error):
-    class Done:
-        done = staticmethod(lambda: True)
-        cancelled = staticmethod(lambda: False)
-        exception = staticmethod(lambda: error)
-
-    assert _problem(None, Done()) == f"The dry run failed ({type(error).__name__})."
+def test_a_dry_run_that_fails_says_what_kind_of_failure_it_was_and_no_more(error, monkeypatch):
+    failed = Future()
+    failed.set_exception(error)
+    monkeypatch.setattr(steps, "reachable", lambda _: ["dry-run"])
+    monkeypatch.setattr(steps, "_dry_run_future", lambda _: failed)
+    session = SimpleNamespace(draft=SimpleNamespace(rows=9, in_words="", fingerprint=""))
+    content = steps.dry_run(session, StepRequest()).content
+    assert content["failure"] == f"The dry run failed ({type(error).__name__})."
+    assert not content["ready"]
 
 
 def test_warnings_of_other_libraries_are_not_passed_on():

@@ -94,9 +94,17 @@ def test_the_whole_way_by_mouse(opened):
     assert tab.evaluate("document.cookie") == ""  # no script can read it
     fits(tab, 1280)
     declare(tab)
+    chosen = "document.querySelector('[name=model]:checked').value"
+    rate = "document.querySelector('#rate').checkVisibility()"
+    assert not tab.evaluate(rate)
     for target, model in (("1", "private-logistic"), ("3", "private-lasso")):  # sex, then cost
         fill(tab, target=target, rows="600")
-        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == model
+        assert (tab.evaluate(chosen), tab.evaluate(rate)) == (model, target == "1")
+    tab.click("#model-private-logit")
+    fill(tab, target="1")  # a binary outcome, so the model stays
+    assert (tab.evaluate(chosen), tab.evaluate(rate)) == ("private-logit", True)
+    fill(tab, target="3")
+    assert tab.evaluate(chosen) == "private-lasso"
     fits(tab, 1280)
     tab.click("#next")
     at(tab, "budget")
@@ -119,39 +127,6 @@ def test_the_whole_way_by_mouse(opened):
     fits(tab, 1280)
     own = (f"http://{running.host}/", "about:")
     assert [url for url in tab.asked_for() if not url.startswith(own)] == []
-
-
-def test_odds_ratios_by_mouse(tmp_path):
-    with entered(write_table(tmp_path / "odds.csv", 4000)) as (running, tab):
-        declare(tab)
-        rate = "document.querySelector('#rate').checkVisibility()"
-        assert not tab.evaluate(rate)
-        tab.click("#model-private-logit")
-        assert tab.evaluate(rate)
-        fill(tab, target="1", rows="4000", rate="50")  # a yes or no, so the model stays
-        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == (
-            "private-logit"
-        )
-        tab.click("#next")
-        at(tab, "budget")
-        fill(tab, epsilon="3")
-        tab.click("#next")
-        tab.until("document.querySelector('.mark-now')", 120)
-        shown = tab.evaluate("document.querySelector('#live').innerText")
-        assert "Width of intervals over those without privacy" in shown
-        assert "with a yes in 50 % of rows" in shown
-        tab.click("#next")
-        at(tab, "dry-run")
-        tab.until("document.querySelector('iframe')", 120)
-        tab.click("#next")
-        at(tab, "release")
-        assert "Table of odds ratios: probability that sex is m, from 3 features" in tab.evaluate(
-            "document.querySelector('main').innerText"
-        )
-        release(tab, "odds")
-        fits(tab, 1280)
-        assert "PrivateLogit" in (running.folder / "release-001/script.py").read_text()
-        assert "--method private-logit" in (running.folder / "release-001/command.txt").read_text()
 
 
 FRAME_IS_THERE = "performance.getEntriesByType('resource').some(e => e.initiatorType == 'iframe')"

@@ -17,7 +17,7 @@ from dpscreen.studio import work
 from dpscreen.studio.session import Problems
 from dpscreen.studio.shelf import FolderInUse, Shelf
 from dpscreen.studio.work import ReleaseOrder
-from tools.ledgers import as_single_file, database
+from tools.ledgers import database
 from tools.studio import studio, ticket_of, write_table
 
 
@@ -109,7 +109,6 @@ from dpscreen.models.file import encoded
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.file import Content
 from dpscreen.studio import work
-from dpscreen.studio.shelf import Shelf
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
 
@@ -138,8 +137,8 @@ def release(moment, number):
     if moment == "writing":
         Path.write_bytes = after(Path.write_bytes)  # one file of a release is there
     if moment == "naming":
-        Shelf._name = die
-    work._release(order, lambda told: die() if told[0] == moment else None)
+        Path.rename = die
+    work._release(order, lambda report: die() if report[0] == moment else None)
 
 for number, moment in enumerate(moments):
     child = os.fork()
@@ -265,21 +264,8 @@ def test_a_damaged_ledger_stops_everything_in_words(table, tmp_path, ready):
     assert str(tmp_path) not in str(message.value)
 
 
-def test_the_ledger_of_an_earlier_version_is_imported_first(table, tmp_path, ready):
-    place, file = tmp_path / "place", tmp_path / "place" / "ledger.db"
-    place.mkdir()
-    earlier = PrivacyLedger.create(tmp_path / "a.ledger", dataset="survey", epsilon=1, delta=1e-6)
-    earlier.reserve(earlier.total, purpose="all of it")
-    as_single_file(earlier, file)
-    session = ready(table, place)
-    with pytest.raises(Problems, match=r"dpscreen ledger import ledger\.db budget\.ledger"):
-        _ = session.ledger  # and no new budget is offered
-    PrivacyLedger.from_file(file, place / "budget.ledger")
-    assert session.ledger.spent == session.ledger.total
-
-
 def order_of(session, ticket):
-    """Return what the process of a release would be told."""
+    """Return the order that the process of a release receives."""
     return ReleaseOrder(
         session.order(session.ledger), session.table, session.state, session.shelf.folder,
         session.shelf.ledger, ticket,

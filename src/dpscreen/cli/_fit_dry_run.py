@@ -13,18 +13,6 @@ from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, how_many, number
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
 
-NO_ROWS = (
-    "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
-    "noisy count is charged when the rows are read, and the true number is not disclosed."
-)
-
-ROWS_DISCLOSED = "The published calibration needs the number of rows, and discloses it."
-
-NEEDS_ROWS = (
-    "A table of so many features takes at least about {} rows at this budget. With fewer the fit "
-    "is refused after the noisy count, which alone is charged."
-)
-
 Progress = Callable[[float], None]
 
 
@@ -40,15 +28,19 @@ def show_plan(ready: PreparedFit) -> None:
 
 
 def _plan(ready: PreparedFit) -> dict[str, Any]:
+    from dpscreen.models.refusal import RequestedTable, table_needs
     from dpscreen.planning.methods import settings_of
     from dpscreen.privacy import ZCDP
 
-    options, schema, ledger = ready.options, ready.schema, None
+    options, schema, request, ledger = ready.options, ready.schema, ready.request, None
     published = options.settings.get("calibration") == "published"
     if ready.booking is not None:
         document = ready.booking.ledger.document()
         names = ("dataset", "delta", "total", "spent", "remaining")
         ledger = {name: document[name] for name in names}
+    # With how many rows a table is possible, by the rule of the fit.
+    rule, width = getattr(ready.model, "table_rule", None), len(request.feature_bounds)
+    needs = rule and table_needs(rule, RequestedTable(1, width, request.budget))
     return {
         "dry_run": True,
         "method": ready.method,
@@ -62,26 +54,14 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "cost": {
             "epsilon": options.epsilon,
             "delta": options.delta,
-            "rho": float(ZCDP.within(ready.request.budget)),
+            "rho": float(ZCDP.within(request.budget)),
         },
         "ledger": ledger,
         "expected": _expected(ready),
-        "table_needs_rows": _rows_for_table(ready),
+        "table_needs_rows": needs and needs.rows,
         "intervals": _interval_words(ready),
         "would_write": [str(path) for path in (options.output, options.report) if path is not None],
     }
-
-
-def _rows_for_table(ready: PreparedFit) -> int | None:
-    """Return with how many rows a table is possible, by the rule of the fit; None if it is none."""
-    from dpscreen.models.refusal import RequestedTable, table_needs
-
-    rule = getattr(ready.model, "table_rule", None)
-    if rule is None:
-        return None
-    width, budget = len(ready.request.feature_bounds), ready.request.budget
-    needs = table_needs(rule, RequestedTable(1, width, budget))
-    return None if needs is None else needs.rows
 
 
 def _no_split(ready: PreparedFit) -> str | None:
@@ -109,19 +89,16 @@ def _interval_words(ready: PreparedFit) -> str | None:
 
 def _expected(ready: PreparedFit) -> dict[str, Any] | None:
     """Simulate the method; None where the number of rows is not public."""
-    if ready.options.rows_public is None:
+    from dpscreen.planning.methods import PAPER
+
+    options, method, family = ready.options, ready.method, ready.model.family
+    if options.rows_public is None:
         return None
-    family = ready.model.family
-    simulations = {family.selection: _of_selection, family.table: _of_table}
-    with console.share_bar() as progress:
-        return simulations.get(ready.method, _not_simulated)(ready, progress)
-
-
-def _not_simulated(ready: PreparedFit, _progress: Progress) -> dict[str, Any]:
-    from dpscreen.planning.methods import ON_OFFER
-
-    options, method = ready.options, ready.method
-    if method not in ON_OFFER:
+    if method in (family.selection, family.table):
+        with console.share_bar() as progress:
+            simulated = _of_table if method == family.table else _of_selection
+            return simulated(ready, progress)
+    if method not in PAPER:
         return {"words": f"No command simulates {method}."}
     numbers = f"--rows {options.rows_public} --features {len(ready.request.feature_bounds)}"
     budget = f"--epsilon {options.epsilon:g}"
@@ -218,24 +195,28 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
         if plan["intervals"]:
             yield f"Intervals: {plan['intervals']}"
         yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
-        yield from _power_lines(expected)
+        powers = [
+            f"{one['effect']:g}:\u00a0{100 * one['power']:.0f}\u00a0±\u00a0"
+            f"{100 * one['power_se']:.0f}\u00a0%"
+            for one in expected.get("power", ())
+        ]
+        if powers:
+            yield f"Power:    by {expected['effect_is']}, {', '.join(powers)}"
+        if rules := expected.get("rules"):
+            clip = f"residuals clipped at {rules['clip']:.2g} standard deviations"
+            yield f"Defaults: {rules['steps']}, {clip}"
         return
-    yield ROWS_DISCLOSED if plan["errata"] else NO_ROWS
-    if plan["table_needs_rows"] is not None:
-        yield NEEDS_ROWS.format(number(plan["table_needs_rows"]))
-
-
-def _power_lines(expected: dict[str, Any]) -> Iterator[str]:
-    powers = [
-        f"{one['effect']:g}:\u00a0{100 * one['power']:.0f}\u00a0±\u00a0"
-        f"{100 * one['power_se']:.0f}\u00a0%"
-        for one in expected.get("power", ())
-    ]
-    if powers:
-        yield f"Power:    by {expected['effect_is']}, {', '.join(powers)}"
-    rules = expected.get("rules")
-    if rules is not None:
+    if plan["errata"]:
+        yield "The published calibration needs the number of rows, and discloses it."
+    else:
         yield (
-            f"Defaults: {rules['steps']}, residuals clipped at {rules['clip']:.2g} standard "
-            "deviations"
+            "What to expect depends on the number of rows. Give --rows-public to see it; without "
+            "it a noisy count is charged when the rows are read, and the true number is not "
+            "disclosed."
+        )
+    if plan["table_needs_rows"] is not None:
+        yield (
+            f"A table of so many features needs at least about {number(plan['table_needs_rows'])} "
+            "rows at this budget. With fewer the fit is refused after the noisy count, and only "
+            "the count is charged."
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
-from dpscreen.cli.console import COUNT, POSITIVE, SHARE, wrong_usage
+from dpscreen.cli.console import wrong_usage
 
 if TYPE_CHECKING:
     from dpscreen.planning.fitting import Booking
@@ -26,46 +26,11 @@ MODELS = {name: f"private-{name}" for name in OURS} | {
 METHODS = tuple(MODELS.values())
 
 
-def _schedule(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
-    """Return "all", "last" or a whole number."""
-    if value is None or value in ("all", "last"):
-        return value
-    if not value.isdecimal() or int(value) < 1:
-        raise click.BadParameter("must be all, last, or k for every k-th step.")
-    return int(value)
-
-
-PAPER_OPTIONS = (
-    click.option(
-        "--calibration",
-        type=click.Choice(["proven", "published"]),
-        help="proven (default), or the paper's constants, whose stated epsilon does not hold.",
-    ),
-    click.option("--radius", type=POSITIVE, help="L1 radius, in the target's units."),
-    click.option("--iterations", "n_iter", type=COUNT, help="Number of steps T."),
-    click.option("--clip", type=POSITIVE, help="Bound on residuals, in the target's units."),
-    click.option("--screening-share", type=SHARE, help="Share of the budget for screening."),
-    click.option(
-        "--screening-delta-share",
-        type=SHARE,
-        help="Share of delta for screening, in the published calibration.",
-    ),
-    click.option(
-        "--screen-at", callback=_schedule, help="Screen at all steps, last, or k: each k-th."
-    ),
-)
 SETTINGS = (
     *("calibration", "radius", "n_iter", "clip", "offset"),
     *("screening_share", "screening_delta_share", "screen_at", "interest", "required"),
 )
-"""What these options set, by the names that estimators have for it."""
-
-
-def paper_options(command: Any) -> Any:
-    """Add the options of the paper's methods to a command."""
-    for option in reversed(PAPER_OPTIONS):
-        command = option(command)
-    return command
+"""Options that only some methods have, by the names that estimators have for them."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +56,11 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
     Of the table only the names of its columns are read.
     """
     from dpscreen.models.release import checked_about
-    from dpscreen.planning.fitting import request_for
+    from dpscreen.planning.fitting import Booking, request_for, usual_purpose
     from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
+    from dpscreen.privacy.ledger import PrivacyLedger
+    from dpscreen.privacy.ledger.records import one_line
     from dpscreen.tables.reading import check_columns
 
     settings = {name: given.pop(name) for name in SETTINGS}
@@ -118,7 +85,17 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
             settings=chosen,
         )
         model = estimator(method, request)
-    booking = _opened_ledger(options, schema, method)
+    booking = None
+    if options.ledger is not None:
+        if chosen.get("calibration") == "published":
+            raise click.UsageError("--ledger: the published calibration has no true cost to book.")
+        purpose, others = usual_purpose(schema, method), options.other_rows or options.no_check
+        if options.purpose is not None:
+            with wrong_usage():
+                purpose = one_line("--purpose", options.purpose)
+
+        ledger = PrivacyLedger(options.ledger, other_rows=others)
+        booking = Booking.of(ledger, schema, purpose)
     return PreparedFit(options, schema, model, request, booking, method, about)
 
 
@@ -161,24 +138,6 @@ def _method(options: Any, schema: TableSchema) -> str:
     if words:
         console.say(words.format(target=schema.target))
     return family.selection
-
-
-def _opened_ledger(options: Any, schema: TableSchema, method: str) -> Booking | None:
-    """Open the ledger, verified."""
-    if options.ledger is None:
-        return None
-    if options.settings.get("calibration") == "published":
-        raise click.UsageError("--ledger: the published calibration has no true cost to book.")
-    from dpscreen.planning.fitting import Booking, usual_purpose
-    from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.privacy.ledger.records import one_line
-
-    purpose = usual_purpose(schema, method)
-    if options.purpose is not None:
-        with wrong_usage():
-            purpose = one_line("--purpose", options.purpose)
-    others = options.other_rows or options.no_check
-    return Booking.of(PrivacyLedger(options.ledger, other_rows=others), schema, purpose)
 
 
 def check_budget(ready: PreparedFit) -> None:

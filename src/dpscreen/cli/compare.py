@@ -25,19 +25,19 @@ NAMES = {
 """The methods for each family of outcomes; the last is not private."""
 MOST_EPSILONS = 15
 LESSON = (
-    "Simulated rows: nothing was read and nothing is spent. Real rows are less tidy, so read it as "
-    "which method suits this size and budget, not as what yours will give."
+    "Simulated rows: nothing was read and nothing is charged. Real data are less regular: the "
+    "comparison shows which method suits this size and budget, not the scores to expect."
 )
 
 
 @click.command()
 @click.option("--rows", type=console.ROWS, required=True, help="Number of rows.")
 @click.option("--features", type=console.COUNT, help="Number of features.")
-@console.schema_option("If its target has two levels, models of a binary outcome are compared.")
+@console.schema_option("It also declares whether the outcome is binary.")
 @click.option(
     "--rate",
     type=console.POSITIVE,
-    help="Assumed share of rows with a yes: compares models of a binary outcome; with --model "
+    help="Assumed share of the second class: compares models of a binary outcome. With --model "
     "poisson, assumed mean of counts.",
 )
 @click.option(
@@ -53,14 +53,14 @@ LESSON = (
     type=click.Choice([name for names in NAMES.values() for name in names]),
     metavar="METHOD",
     multiple=True,
-    help=f"A method to try; may be repeated: {listed(NAMES['gaussian'])}; of a binary outcome, "
-    f"{listed(NAMES['binomial'])}; of counts, {listed(NAMES['poisson'])}.  [default: all]",
+    help=f"A method to try; may be repeated: {listed(NAMES['gaussian'])}; for a binary outcome, "
+    f"{listed(NAMES['binomial'])}; for counts, {listed(NAMES['poisson'])}.  [default: all]",
 )
 @click.option(
     "--effect",
     type=console.SHARE,
-    help="Standardised coefficient of the features that matter; of a binary outcome, in log-odds.  "
-    "[default: half of the variance; 0.5]",
+    help="Standardised coefficient of the features with an effect; for a binary outcome, in "
+    "log-odds.  [default: they explain half of the variance; 0.5]",
 )
 @click.option("--n-effects", type=console.COUNT, help="Number of features with an effect.")
 @click.option(
@@ -85,9 +85,9 @@ def command(
 ) -> None:
     """Compare methods and budgets on simulated rows: no data are read, nothing is charged.
 
-    Every method fits the same rows: some features matter, and explain half of the target's variance
-    together unless --effect says otherwise. "lasso", or "logistic" of a binary outcome, is not
-    private: the standard to measure by.
+    Every method fits the same rows: some features have an effect, and together explain half of the
+    target's variance unless --effect is given. "lasso" ("logistic" for a binary outcome, "poisson"
+    for counts) is not private, and shows what privacy costs.
 
     \b
     Examples:
@@ -145,8 +145,8 @@ def _contest(
     chosen, names = tuple(sorted(set(epsilons))), NAMES[family.name]
     others = [name for name in methods if name not in names]
     if others:
-        raise click.UsageError(f"{listed(others)}: for another kind of target.")
-    asked = tuple(name for name in names if name in methods) or names
+        raise click.UsageError(f"{listed(others)}: not for this kind of outcome.")
+    chosen_methods = tuple(name for name in names if name in methods) or names
     if len(chosen) > MOST_EPSILONS:
         raise click.UsageError(f"Give at most {MOST_EPSILONS} values of --epsilon.")
     from dpscreen.planning.plan import checked_sizes, setting_of
@@ -156,7 +156,8 @@ def _contest(
         numbers = rows, shape.features, chosen[0], delta
         setting = setting_of(*numbers, n_effects=n_effects, rate=rate, family=family)
         sizes = (setting.usual_effect,) if effect is None else checked_sizes(setting, [effect])
-        contest = Contest(setting, asked, chosen, sizes, shape.rows_per_unit)
+        contest = Contest(setting, chosen_methods, chosen, sizes, shape.rows_per_unit)
+
         for epsilon in chosen:
             contest.at(epsilon)
     return contest
@@ -164,7 +165,7 @@ def _contest(
 
 def _show(contest: Contest, found: Sequence[PowerRow]) -> None:
     measure = contest.setting.kind.words.measure
-    scores = ("power", "without effect", f"held-out {measure}", f"best {measure}")
+    scores = ("power", "false positives", f"held-out {measure}", f"best {measure}")
     headings = ("method", "epsilon", *scores)
     cells = [
         (

@@ -20,7 +20,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    TextColumn,
     TimeElapsedColumn,
 )
 from rich.table import Table
@@ -38,19 +37,16 @@ Command = TypeVar("Command", bound=Callable[..., object])
 # --- output ---------------------------------------------------------------------------------------
 
 
-def output() -> Console:
+def output(stream: TextIO | None = None) -> Console:
     """Return where data goes: stdout, wide enough for tables when it is not a terminal."""
-    return _console(sys.stdout)
+    stream = stream or sys.stdout
+    width = None if stream.isatty() else 100
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
 def messages() -> Console:
     """Return where messages go: stderr."""
-    return _console(sys.stderr)
-
-
-def _console(stream: TextIO) -> Console:
-    width = None if stream.isatty() else 100
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+    return output(sys.stderr)
 
 
 def say(message: str) -> None:
@@ -102,9 +98,9 @@ def print_table(table: Table) -> None:
 
 def progress(console: Console, *columns: ProgressColumn) -> Progress:
     """Return a progress bar, shown on a terminal only."""
-    usual = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    shown = columns or (*usual, TimeElapsedColumn())
-    return Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
+    usual = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    hidden = not console.is_terminal
+    return Progress(*(columns or usual), console=console, transient=True, disable=hidden)
 
 
 @contextmanager
@@ -174,7 +170,7 @@ def write_failures(path: Path, what: str = "") -> Iterator[None]:
 
 
 class PlainRange(click.ParamType):  # type: ignore[type-arg]
-    """Numbers within a range, whose refusals are plain sentences."""
+    """Numbers within a range; a refusal is a plain sentence."""
 
     min: Any
     max: Any
@@ -198,7 +194,7 @@ class PlainRange(click.ParamType):  # type: ignore[type-arg]
         return self._in_words().removeprefix("of ")
 
     def _in_words(self) -> str:
-        """Return which numbers are allowed, as it stands after the noun."""
+        """Return which numbers are allowed, to follow the noun."""
         if self.min is None:
             return ""
         if self.max is None:
@@ -313,13 +309,13 @@ FORMULA = click.option(
 
 def schema_option(words: str) -> Callable[[Command], Command]:
     """Return the options of a schema in place of a number of features, read by `table_shape`."""
-    words = f"Take the number of features, and the rows of a unit, from this schema. {words}"
+    words = f"Take the number of features and the rows per unit from this schema. {words}"
     option = click.option("--schema", "schema_file", type=FILE, help=words)
     return lambda command: option(FORMULA(command))
 
 
 class TableShape(NamedTuple):
-    """What is public of a table to simulate: features, how many are levels, rows of a unit."""
+    """What is public about a table to simulate: features, how many are levels, rows per unit."""
 
     features: int
     family: Family
@@ -331,14 +327,15 @@ def table_shape(
     features: int | None, schema_file: Path | None, formula: str | None = None
 ) -> TableShape:
     """Return what a schema declares, or so many features."""
-    from dpscreen.solvers.family import GAUSSIAN, family_of
+    from dpscreen.solvers.family import family_of
 
     if formula is not None and schema_file is None:
         raise click.UsageError("--formula needs --schema, which declares its columns.")
     if features is not None and schema_file is None:
-        return TableShape(features, GAUSSIAN)
+        return TableShape(features, family_of(None))
     if features is not None or schema_file is None:
         raise click.UsageError("Give --features or --schema: one of them.")
+
     from dpscreen.solvers.marginals import is_binary
 
     schema = checked_schema(schema_file, formula)
@@ -392,7 +389,8 @@ def checked_schema(path: Path, formula: str | None = None) -> TableSchema:
 
 
 def usable(schema: TableSchema) -> str:
-    """Say in a sentence what a schema without problems declares."""
+    """Return in a sentence what a schema without problems declares."""
+
     from dpscreen.solvers.family import family_of
 
     low, high = map(number, schema.field(schema.target).declared_bounds)

@@ -14,7 +14,6 @@ from dpscreen.cli._fit_options import (
     MODELS,
     PreparedFit,
     check_budget,
-    paper_options,
     prepared,
 )
 from dpscreen.cli.console import FILE, PATH, say, warn
@@ -23,6 +22,15 @@ if TYPE_CHECKING:
     from dpscreen.models.release import Release
     from dpscreen.tables.reading import EncodedRows
     from dpscreen.tables.scan import ScannedRows
+
+
+def _schedule(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
+    """Return "all", "last" or a whole number."""
+    if value is None or value in ("all", "last"):
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter("must be all, last, or k for every k-th step.")
+    return int(value)
 
 
 @click.command()
@@ -43,24 +51,22 @@ if TYPE_CHECKING:
     "--model",
     type=click.Choice(list(MODELS)),
     metavar="NAME",
-    help="lasso finds the few features that matter; free-screen does so by a path that is screened "
-    "halfway; ols is a regression table of all of them; "
-    "logistic is for binary outcomes, and the default where the target is binary; logit is a "
-    "table of all odds ratios; poisson is a table of rate ratios of counts and other outcomes that "
-    "are not negative, poisson-lasso its sparse sibling; rnm-screen, adp-screen and dp-fw are "
-    "those of the paper.",
+    help="lasso: a sparse linear model; ols: a regression table of all features; logistic and "
+    "logit: the same two for a binary outcome (logistic is the default there); poisson-lasso and "
+    "poisson: for counts and other outcomes that are not negative; free-screen: a sparse linear "
+    "model by a path that is screened halfway; rnm-screen, adp-screen and dp-fw: the methods of "
+    "the paper.",
 )
 @click.option(
     "--method",
     type=click.Choice(METHODS),
     metavar="NAME",
-    help=f"By its own name: {', '.join(METHODS)}; `dpscreen compare` shows how those for lasso "
-    "differ.",
+    help=f"The method by its own name, in place of --model: {', '.join(METHODS)}.",
 )
 @click.option(
     "--inference",
     type=click.Choice(["split"]),
-    help="Half of the rows select, the other half gives intervals (private-lasso, "
+    help="Half of the rows select features, the other half gives intervals (private-lasso, "
     "private-logistic, private-poisson-lasso).",
 )
 @click.option(
@@ -72,33 +78,47 @@ if TYPE_CHECKING:
 @click.option(
     "--offset",
     metavar="FEATURE",
-    help="The feature whose coefficient is 1, the logarithm of an exposure (private-poisson, "
+    help="Feature whose coefficient is fixed at 1, the logarithm of an exposure (private-poisson, "
     "private-poisson-lasso).",
 )
 @click.option(
     "--interest",
     multiple=True,
     metavar="NAME",
-    help="A coefficient that the budget goes to; others are adjusted for. Repeat it for several "
-    "(private-ols, private-logit).",
+    help="Coefficient of interest: the budget goes to its precision, others are adjusted for. May "
+    "be repeated (private-ols, private-logit).",
 )
 @click.option(
     "--required",
     multiple=True,
     metavar="NAME",
-    help="A feature that a table never drops. Repeat it for several (private-ols, private-logit).",
+    help="Feature that a table never drops. May be repeated (private-ols, private-logit).",
 )
 @click.option(
     "--rows-public",
     type=console.ROWS,
     help="A public, approximate number of rows. Without it a noisy count is charged.",
 )
-@paper_options
+@click.option(
+    "--calibration",
+    type=click.Choice(["proven", "published"]),
+    help="proven (default), or the paper's constants, whose stated epsilon does not hold.",
+)
+@click.option("--radius", type=console.POSITIVE, help="L1 radius, in the target's units.")
+@click.option("--iterations", "n_iter", type=console.COUNT, help="Number of steps T.")
+@click.option("--clip", type=console.POSITIVE, help="Bound on residuals, in the target's units.")
+@click.option("--screening-share", type=console.SHARE, help="Share of the budget for screening.")
+@click.option(
+    "--screening-delta-share",
+    type=console.SHARE,
+    help="Share of delta for screening, in the published calibration.",
+)
+@click.option("--screen-at", callback=_schedule, help="Screen at all steps, last, or k: each k-th.")
 @click.option("--ledger", type=PATH, help="Charge the cost to this ledger first.")
 @click.option(
     "--other-rows",
     is_flag=True,
-    help="Book rows that the ledger has not booked before, as after rows were added.",
+    help="Allow rows that the ledger has not booked before, as after rows were added.",
 )
 @click.option("--purpose", help="Purpose of the fit, recorded in the ledger and on the page.")
 @click.option("--author", help="Author, for the model file and the page.")
@@ -173,35 +193,32 @@ def command(**given: Any) -> None:
         check_budget(ready)
         return
     check_budget(ready)
-    _warn_of_few_rows(ready)
-    from dpscreen.planning.fitting import fit_rows
-
-    if not (ready.options.force or ready.options.no_check):
-        from dpscreen.planning.fitting import check_table
-
-        with console.share_bar(f"checking {ready.options.data.name}") as progress:
-            check_table(ready.options.data, ready.schema, "--force", progress)
-    for text in fit_rows(ready.model, _read(ready), ready.booking):
-        warn(text)
-    _save(ready)
-    _show(ready)
-    _write_page(ready)
-
-
-def _warn_of_few_rows(ready: PreparedFit) -> None:
-    """Warn of a declared number of rows with which nothing can be found.
-
-    It is never compared with the true number: a difference would disclose that.
-    """
+    from dpscreen.cli.show import as_data
+    from dpscreen.models.linear import shown_summary
+    from dpscreen.planning.fitting import check_table, fit_rows
     from dpscreen.planning.plan import USELESS
 
     regime = ready.request.regime
     if regime is not None and regime.signal < USELESS:
         warn(
             f"with {regime.n_rows} rows, as --rows-public says, no useful model can be "
-            "expected at this budget. The number is taken as it is and never compared with the "
-            "table; if it is wrong, press Ctrl-C, and give it about right or leave it out."
+            "expected at this budget. The number is used as given and never compared with the "
+            "table, which would disclose it; if it is wrong, press Ctrl-C and correct it or leave "
+            "it out."
         )
+    if not (ready.options.force or ready.options.no_check):
+        with console.share_bar(f"checking {ready.options.data.name}") as progress:
+            check_table(ready.options.data, ready.schema, "--force", progress=progress)
+    for text in fit_rows(ready.model, _read(ready), ready.booking):
+        warn(text)
+    _save(ready)
+    release = _described(ready)
+    if ready.options.as_json:
+        console.show_json(as_data(release))
+    else:
+        click.echo(str(shown_summary(release)))
+    if ready.options.report is not None:
+        _write_page(ready)
 
 
 # --- the private part -----------------------------------------------------------------------------
@@ -256,22 +273,10 @@ def _save(ready: PreparedFit) -> None:
     say(f"Model written to {options.output}")
 
 
-def _show(ready: PreparedFit) -> None:
-    from dpscreen.cli.show import as_data
-    from dpscreen.models.linear import shown_summary
-
-    release = _described(ready)
-    if ready.options.as_json:
-        console.show_json(as_data(release))
-    else:
-        click.echo(str(shown_summary(release)))
-
-
 def _write_page(ready: PreparedFit) -> None:
-    options = ready.options
-    if options.report is None:
-        return
     from dpscreen.planning.model_page import write_model_page
+
+    options = ready.options
 
     public: Any = {"schema": ready.schema, "n_rows": options.rows_public, "about": ready.about}
     try:

@@ -14,14 +14,11 @@ from dpscreen.cli._fit_options import OURS
 if TYPE_CHECKING:
     from dpscreen.solvers.family import Family
 
-Numbers = tuple[Any, int, Any, float]
-"""Rows, features, epsilon and delta."""
-
 
 @click.command()
 @click.option("--rows", type=console.ROWS, help="Number of rows.")
 @click.option("--features", type=console.COUNT, help="Number of features.")
-@console.schema_option("Its levels count as such, and a target of two levels as a binary outcome.")
+@console.schema_option("It also declares levels, and whether the outcome is binary.")
 @click.option("--epsilon", type=console.EPSILON, help="Budget: epsilon.")
 @console.DELTA(help="Budget: delta.")
 @click.option(
@@ -45,9 +42,9 @@ Numbers = tuple[Any, int, Any, float]
 @click.option(
     "--model",
     type=click.Choice(OURS),
-    help="lasso (the default): power to detect features. ols: width of a regression table's "
-    "intervals. logistic: power for a binary outcome. logit: width of intervals of odds ratios. "
-    "poisson-lasso and poisson: the same of counts.",
+    help="lasso (the default), logistic and poisson-lasso: power to detect features of a "
+    "continuous outcome, a binary one and a count. ols, logit and poisson: width of the intervals "
+    "of a regression table of such an outcome.",
 )
 @click.option(
     "--rate",
@@ -73,10 +70,11 @@ def command(
 
     With --rows and --epsilon: for each size of effect, the power to detect it, and the error. With
     --effect and one of the two: the least of the other that gives 80 % power. A feature is detected
-    where its coefficient is larger in size than those of 95 % of the features without effect: a
+    if its coefficient is larger in size than those of 95 % of the features without effect: a
     false-selection rate of 5 % for each feature. An effect is a coefficient when features and
-    target have variance 1; of a binary outcome, what one standard deviation of a
-    feature adds to the log-odds.
+    target have variance 1; for a binary outcome, what one standard deviation of a feature adds to
+    the log-odds.
+
 
     \b
     Examples:
@@ -96,7 +94,7 @@ def command(
     method = shape.family.selection if model is None else f"private-{model}"
     family = family_of_method(method)
     if rate is not None and family.supposed_rate is None:
-        raise click.BadParameter("needs --model logistic, logit or poisson.", param_hint="--rate")
+        raise click.BadParameter(f"does not apply to {method}.", param_hint="--rate")
     if rate is not None and not family.supposes(rate):
         raise click.BadParameter("a share lies between 0 and 1.", param_hint="--rate")
     searched = method == family.selection and family.simulation.searched
@@ -105,24 +103,26 @@ def command(
             f"--model {method.removeprefix('private-')} needs --rows and --epsilon."
         )
     if shape.rows_per_unit > 1 and method == family.table and family.averages_units:
-        console.say("Units count, whatever the number of their rows: rows below are units.")
+        console.say("A table counts units, whatever their number of rows: rows below are units.")
     elif shape.rows_per_unit > 1:
         from dpscreen.planning.power import epsilon_of_one_row
 
-        words, whole = f"A unit has up to {shape.rows_per_unit} rows: epsilon below is", epsilon
+        whole, where = epsilon, ""
         if whole is not None:
             epsilon = float(f"{epsilon_of_one_row(whole, delta, shape.rows_per_unit):.3g}")
-        where = "" if whole is None else f", {epsilon:g} where a unit has {whole:g}"
-        console.say(f"{words} for one row{where}.")
-    numbers = (rows, shape.features, epsilon, delta)
+            where = f": {epsilon:g}, for {whole:g} per unit"
+        up_to = f"A unit has up to {shape.rows_per_unit} rows"
+        console.say(f"{up_to}; epsilon below is for one row{where}.")
+    public = {"n_rows": rows, "n_features": shape.features, "epsilon": epsilon, "delta": delta}
     if method == family.table:
-        _show_widths(numbers, rate, family, shape.levels, as_json=given["as_json"])
+        table = {"rate": rate, "levels": shape.levels, "family": family}
+        _show_widths(public | table, as_json=given["as_json"])
     else:
-        _show_selection(numbers, rate, family, **given)
+        _show_selection(public, rate, family, **given)
 
 
 def _show_selection(
-    numbers: Numbers,
+    public: dict[str, Any],
     rate: float | None,
     family: Family,
     *,
@@ -132,8 +132,8 @@ def _show_selection(
     seed: str,
     **more: Any,
 ) -> None:
-    """Say what a selection will find; or, with an effect and no rows or ε, how much it takes."""
-    rows, features, epsilon, delta = numbers
+    """Show what a selection will detect; or, with an effect and no rows or ε, how much it needs."""
+    rows, epsilon = public["n_rows"], public["epsilon"]
     if rows is None and epsilon is None:
         raise click.UsageError("Give --rows, --epsilon, or both.")
     both = rows is not None and epsilon is not None
@@ -147,14 +147,13 @@ def _show_selection(
     more |= {"random_state": seed}
     with console.wrong_usage():
         if effect is not None and not both:
-            public = {"n_features": features, "n_rows": rows, "epsilon": epsilon}
-            needed = plan_for(effect, delta=delta, **public, **more)
+            needed = plan_for(effect, **public, **more)
             content, words = asdict(needed) | {"words": str(needed)}, str(needed)
         else:
             more |= {"rate": rate, "family": family.name}
             with console.share_bar() as progress:
                 sizes = None if effect is None else [effect]
-                expected = plan(*numbers, effects=sizes, progress=progress, **more)
+                expected = plan(**public, effects=sizes, progress=progress, **more)
             content, words = expected.to_dict(), str(expected)
     if plot is not None:
         with console.write_failures(plot, "Picture"):
@@ -165,15 +164,10 @@ def _show_selection(
         console.output().print(words, markup=False)
 
 
-def _show_widths(
-    numbers: Numbers, rate: float | None, family: Family, levels: int, *, as_json: bool
-) -> None:
-    """Say how wide the intervals of a table will be, and at other ε."""
+def _show_widths(public: dict[str, Any], *, as_json: bool) -> None:
+    """Show how wide the intervals of a table will be, at this and other ε."""
     from dpscreen.planning.regression_plan import expected_table
 
-    names = ("n_rows", "n_features", "epsilon", "delta")
-    public: Any = dict(zip(names, numbers, strict=True))
-    public |= {"rate": rate, "levels": levels, "family": family}
     with console.share_bar() as progress:
         expected = expected_table(**public, progress=progress)
     if as_json:
@@ -183,6 +177,6 @@ def _show_widths(
         (f"{one.epsilon:g}", "none" if one.ratio is None else f"{one.ratio:.2g}")
         for one in expected.widths
     ]
-    title = "intervals, over those without privacy"
+    title = "width of intervals relative to those without privacy"
     console.print_table(console.made_table(("epsilon", "times as wide"), rows, title=title))
     console.output().print(expected.finding, markup=False)

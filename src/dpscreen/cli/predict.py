@@ -44,15 +44,16 @@ def command(
 ) -> None:
     """Predict the target for every row of a table: one column, beside those named by --id.
 
-    For a target of two outcomes it is the probability of the second, as the summary names them.
+    For a binary outcome this is the probability of the second class, as the summary names them.
 
     DATA is a CSV, gzip CSV, Parquet or Excel file with the columns of the schema that the model
     keeps, or a table of a database (--table, --query); the target need not be there. Rows of a file
     keep their order. Those of a database have none, so name the columns that identify them (--id).
     Nothing protects these rows: predictions for private rows are as confidential as the rows.
     Missing cells count as they did in the fit: as the schema's fill, the released centre, or the
-    first level. Predictions are clipped to the declared bounds of the target, and are in its units
-    if it is transformed.
+    first level. Predictions are clipped to the declared bounds of the target, and are on its
+    original scale if it is transformed.
+
 
     \b
     Examples:
@@ -115,8 +116,13 @@ def _predictions(model: LoadedModel, data: Any, ids: tuple[str, ...]) -> Any:
     if not parts:
         shown = data if isinstance(data, Path) else data.name
         raise click.ClickException(f"{shown} has no rows to predict for.")
+    if incomplete:
+        names = some([repr(name) for name in schema.columns if name in incomplete])
+        console.say(
+            f"Note: cells of column {names} are missing or cannot be read: counted as the schema's "
+            "fill, the released centre, or the first level."
+        )
     found = pa.concat_tables(parts)
-    _say_incomplete([name for name in schema.columns if name in incomplete])
     return pa.table({name: unmixed(found[name]) for name in found.column_names})
 
 
@@ -126,7 +132,7 @@ def _declared(model: LoadedModel) -> tuple[TableSchema, list[str]]:
 
     if model.schema is None:
         raise click.ClickException(
-            "the model was saved without a schema, so it is not known which columns it needs; use "
+            "The model was saved without a schema, so it is not known which columns it needs; use "
             "dpscreen.load and predict in Python, or save it with a schema."
         )
     named = hasattr(model, "feature_names_in_")
@@ -137,11 +143,3 @@ def _declared(model: LoadedModel) -> tuple[TableSchema, list[str]]:
         return schema, described_features(schema, list(map(str, names)), named=named)
     except NoFormula as problem:
         raise click.ClickException(str(problem)) from None
-
-
-def _say_incomplete(columns: list[str]) -> None:
-    if columns:
-        console.say(
-            f"Note: cells of column {some([repr(name) for name in columns])} are missing or cannot "
-            "be read: counted as the schema's fill, the released centre, or the first level."
-        )

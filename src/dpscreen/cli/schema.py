@@ -28,19 +28,22 @@ budget covers it. Then run:
 """
 
 
-def how_written(command: Any) -> Any:
-    """Add the options that say how a table is written, to whom no schema says it."""
-    for option in (
-        click.option(
-            "--sheet", help="Sheet of an Excel file: name or number.  [default: the first]"
-        ),
-        click.option(
-            "--encoding", help="Encoding of a text file, such as cp1252.  [default: UTF-8]"
-        ),
-        click.option("--numeric-names", is_flag=True, help="Column names may be numbers."),
-    ):
-        command = option(command)
-    return command
+TARGET = click.option("--target", help="The column to predict.")
+UNIT = click.option(
+    "--unit", help="The column that identifies the person, such as a patient number."
+)
+SHEET = click.option(
+    "--sheet", help="Sheet of an Excel file: name or number.  [default: the first]"
+)
+ENCODING = click.option(
+    "--encoding", help="Encoding of a text file, such as cp1252.  [default: UTF-8]"
+)
+
+
+def file_format(command: Any) -> Any:
+    """Add the options that describe the file where no schema does."""
+    numeric = click.option("--numeric-names", is_flag=True, help="Column names may be numbers.")
+    return numeric(ENCODING(SHEET(command)))
 
 
 @click.group()
@@ -57,9 +60,9 @@ def command() -> None:
 @command.command()
 @click.argument("data", type=PATH)
 @console.OUTPUT(type=PATH, help="Where to write it.  [default: stdout]")
-@click.option("--target", help="The column to predict.")
-@click.option("--unit", help="The column that identifies the person, such as a patient number.")
-@how_written
+@TARGET
+@UNIT
+@file_format
 @console.FORCE(help="Replace an existing file.")
 def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     """Make a schema to fill in from the column names. No row is read.
@@ -99,11 +102,11 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
 @command.command("import")
 @click.argument("codebook", type=PATH)
 @console.OUTPUT(type=PATH, help="Where to write it, as TOML.  [default: stdout]")
-@click.option("--target", help="The column to predict.")
-@click.option("--unit", help="The column that identifies the person, such as a patient number.")
-@click.option("--labels", is_flag=True, help="The table holds labels (female) and no codes (2).")
-@click.option("--sheet", help="Sheet of an Excel file: name or number.  [default: the first]")
-@click.option("--encoding", help="Encoding of a text file, such as cp1252.  [default: UTF-8]")
+@TARGET
+@UNIT
+@click.option("--labels", is_flag=True, help="The table holds labels (female), not codes (2).")
+@SHEET
+@ENCODING
 @console.FORCE(help="Replace an existing file.")
 def import_codebook(
     codebook: Path,
@@ -114,7 +117,7 @@ def import_codebook(
     force: bool,
     **given: Any,
 ) -> None:
-    """Make a schema from a code book: what the documentation of a table declares.
+    """Make a schema from a code book, the documentation of a table.
 
     CODEBOOK is a data dictionary in CSV or Excel (a line for each variable, or for each of its
     codes; also those of REDCap), CSVW or a Table Schema in JSON, a file of SPSS, Stata or SAS
@@ -154,11 +157,11 @@ def import_codebook(
 @console.OUTPUT(
     type=PATH, default=Path("schema.toml"), help="The schema file; an existing one is continued."
 )
-@click.option("--target", help="The column to predict.")
-@click.option("--unit", help="The column that identifies the person.")
+@TARGET
+@UNIT
 @click.option("--quick", is_flag=True, help="Ask only about columns whose names are ambiguous.")
 @click.option("--again", is_flag=True, help="Ask every question again, proposing earlier answers.")
-@how_written
+@file_format
 def ask(
     data: Path,
     output: Path,
@@ -211,7 +214,18 @@ def check(path: Path, data: Path | None, as_json: bool) -> None:
       dpscreen schema check schema.json
       dpscreen schema check schema.json --data data.csv --json
     """
-    found, problems = _problems(path, data)
+    found, problems = None, list[str]()
+    try:
+        found = schema.load_schema(path)
+        problems += found.problems()
+        if data is not None:
+            matched_header(data, found)
+    except schema.SchemaProblem as problem:
+        problems += problem.problems
+    except DataError as problem:
+        if found is None:
+            raise
+        problems.append(str(problem))
     content: dict[str, Any] = {"usable": not problems, "problems": problems}
     if found is not None and not problems:
         content |= {
@@ -230,20 +244,6 @@ def check(path: Path, data: Path | None, as_json: bool) -> None:
         used = f"{path} cannot be used yet" if data is None else f"{path} and {data} do not fit"
         say(f"{used}: {how_many(len(problems), 'problem')}.")
         raise click.exceptions.Exit(1)
-
-
-def _problems(path: Path, data: Path | None) -> tuple[schema.TableSchema | None, list[str]]:
-    try:
-        found = schema.load_schema(path)
-    except schema.SchemaProblem as problem:
-        return None, list(problem.problems)
-    problems: list[str] = [*found.problems()]
-    if data is not None:
-        try:
-            matched_header(data, found)
-        except DataError as problem:
-            problems.append(str(problem))
-    return found, problems
 
 
 def _show_problems(found: schema.TableSchema | None, problems: Sequence[str]) -> None:

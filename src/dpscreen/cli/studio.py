@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
-from dpscreen.cli.schema import how_written, with_dialect
+from dpscreen.cli.schema import file_format, with_dialect
 
 if TYPE_CHECKING:
     from dpscreen.studio.session import Session
@@ -38,7 +38,7 @@ OTHERS = "Give another --folder, or fix or remove the schema.json that is in thi
     "--ledger", type=console.PATH, help="Charge costs to this ledger.  [default: one in the folder]"
 )
 @click.option("--no-check", is_flag=True, help="Release even if rows do not fit the schema.")
-@how_written
+@file_format
 def command(
     table: Path,
     port: int,

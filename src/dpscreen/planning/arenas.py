@@ -80,24 +80,16 @@ def in_folder(folder: Path, *, most_rows: int) -> dict[str, Arena]:
     for path in sorted(folder.iterdir()):
         name = next((path.name.removesuffix(end) for end in TABLES if path.name.endswith(end)), "")
         if name:
-            table = _read(path, _schema_of(path, name)).drawn(most_rows)
+            schemas = [path.with_name(f"{name}{end}") for end in SCHEMAS]
+            schema = next((one for one in schemas if one.is_file()), None)
+            if schema is None:
+                wanted = listed((one.name for one in schemas), "or")
+                raise NoArena(f"the table {path.name} has no schema: expected {wanted} beside it.")
+            table = _read(path, schema).drawn(most_rows)
             found[name] = partial(_always, table)
     if not found:
         raise NoArena(f"there is no table in {folder}: none ends in {listed(TABLES, 'or')}.")
     return found
-
-
-def _always(table: PublicTable, _trial: int) -> PublicTable:
-    return table
-
-
-def _schema_of(path: Path, name: str) -> Path:
-    places = [path.with_name(f"{name}{end}") for end in SCHEMAS]
-    for place in places:
-        if place.is_file():
-            return place
-    wanted = listed((place.name for place in places), "or")
-    raise NoArena(f"the table {path.name} has no schema: {wanted} must lie beside it.")
 
 
 def _read(path: Path, schema_file: Path) -> PublicTable:
@@ -111,14 +103,19 @@ def _read(path: Path, schema_file: Path) -> PublicTable:
         schema.check()
         if schema.rows_per_unit != 1:
             raise NoArena(
-                "its schema has a unit of several rows, and the peers protect single rows."
+                "its schema has units of several rows, and the peers protect single rows."
             )
+
         rows = read_rows(path, schema)
         bounds = schema.feature_bounds, schema.target_bounds
         table = PublicTable(*rows.named_arrays()[:2], *bounds, family_of(schema.classes))
         table.check()
     except (DataError, NoArena) as problem:
         raise NoArena(f"the table {path.name}: {problem}") from None
+    return table
+
+
+def _always(table: PublicTable, _trial: int) -> PublicTable:
     return table
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from dpscreen._core.words import FALSE_RATE, whole_percent
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.planning import power as simulation
 from dpscreen.planning.power import SECONDS, Contest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKERS = ("o", "s", "D", "^")
 
@@ -32,12 +29,10 @@ def compete(
     progress: simulation.Progress | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit every method at every ε to the same simulated tables."""
-    n_entries = len(list(contest.entries))
     tables = repetitions or simulation.affordable_repetitions(
-        contest.setting, n_entries, seconds=SECONDS
+        contest.setting, len(contest.entries), seconds=SECONDS
     )
-    tick = simulation.ticks(progress, n_entries * tables)
-    return simulation.simulated(contest, tables, f"compare/{seed}", tick)
+    return simulation.simulated(contest, tables, f"compare/{seed}", progress)
 
 
 def draw(
@@ -54,14 +49,22 @@ def draw(
     `against` is a field of the rows, with its label; `marks` are the wanted power, and where it is
     reached.
     """
-    field, label = against
+    field, axis_label = against
     figure = canvas(9, 4)
     left, right = figure.subplots(1, 2)
-    for place, method in enumerate(dict.fromkeys(one.method for one in rows)):
+    for index, method in enumerate(dict.fromkeys(one.method for one in rows)):
         mine = [one for one in rows if one.method == method]
-        look = (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], method)
-        _draw_line(left, mine, "quality", field, look)
-        _draw_line(right, mine, "power", field, look)
+        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+        for axes, what in ((left, "quality"), (right, "power")):
+            values = np.array([getattr(one, what) for one in mine])
+            if mine[0].epsilon is None:
+                label = f"{method} (not private)"
+                axes.axhline(values[0], color=colour, linestyle="--", label=label)
+                continue
+            down = np.array([2 * getattr(one, f"{what}_se") for one in mine])
+            up = np.minimum(down, np.maximum(1 - values, 0))  # nothing shown is above 1
+            style: Any = {"color": colour, "marker": marker, "markersize": 4, "label": method}
+            axes.errorbar([getattr(one, field) for one in mine], values, (down, up), **style)
     best = {getattr(one, field): one.best_quality for one in rows if one.epsilon is not None}
     dotted: Any = {"color": INK, "linewidth": 0.8, "linestyle": ":"}
     left.plot(list(best), list(best.values()), label="best", **dotted)
@@ -75,23 +78,8 @@ def draw(
         axes.set_xscale("log")
         axes.set_xticks(list(best), [f"{one:g}" for one in best], rotation=45 * (len(best) > 6))
         axes.minorticks_off()
-        axes.set_xlabel(label, color=INK)
+        axes.set_xlabel(axis_label, color=INK)
         plain_axes(axes)
     left.legend(frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=11, color=INK)
     figure.savefig(path, dpi=130)
-
-
-def _draw_line(
-    axes: Axes, mine: Sequence[PowerRow], what: str, field: str, look: tuple[str, str, str]
-) -> None:
-    colour, marker, label = look
-    values = np.array([getattr(one, what) for one in mine])
-    if mine[0].epsilon is None:
-        axes.axhline(values[0], color=colour, linestyle="--", label=f"{label} (not private)")
-        return
-    down = np.array([2 * getattr(one, f"{what}_se") for one in mine])
-    up = np.minimum(down, np.maximum(1 - values, 0))  # nothing shown is above 1
-    places = [getattr(one, field) for one in mine]
-    style: Any = {"color": colour, "marker": marker, "markersize": 4, "label": label}
-    axes.errorbar(places, values, (down, up), **style)

@@ -9,7 +9,7 @@ Nothing heavy is loaded here: `curve_points` simulates, in a process of its own 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -62,11 +62,6 @@ class BudgetCurve:
     case: BudgetCase
     points: tuple[BudgetPoint, ...] = ()
 
-    def with_point(self, point: BudgetPoint) -> BudgetCurve:
-        """Return the curve with one more point."""
-        rest = (one for one in self.points if one.epsilon != point.epsilon)
-        return replace(self, points=tuple(sorted((*rest, point), key=lambda one: one.epsilon)))
-
     def at(self, epsilon: float) -> BudgetPoint | None:
         """Read off the curve; beyond its ends it is level. None while there is no point."""
         if not self.points:
@@ -87,10 +82,10 @@ class BudgetCurve:
     def _curve(self, name: str) -> Callable[[float], float | None]:
         """Interpolate monotonically; below the first point that has a width, there is none."""
         known = [one for one in self.points if name in one.values]
+        known.sort(key=lambda one: one.epsilon)
         logs = np.log([one.epsilon for one in known])
         sign = -1.0 if name in DECREASING else 1.0
-        values = sign * np.array([one.values[name] for one in known])
-        curve = smooth(logs, isotonic(values.tolist()))
+        curve = monotone_curve(logs, sign * np.array([one.values[name] for one in known]))
 
         def read(log_epsilon: float) -> float | None:
             if name == "width" and log_epsilon < logs[0] - 1e-9:
@@ -100,23 +95,13 @@ class BudgetCurve:
         return read
 
 
-def isotonic(values: Sequence[float], weights: Sequence[float] | None = None) -> Array:
-    """Return the isotonic regression: SciPy's takes long to load for a dry run."""
-    pools: list[tuple[float, float, int]] = []  # mean, weight and length of each block
-    for value, weight in zip(values, weights or [1.0] * len(values), strict=True):
-        pools.append((value, weight, 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (one, less, few), (other, more, many) = pools[-2:]
-            mean = (one * less + other * more) / (less + more)
-            pools[-2:] = [(mean, less + more, few + many)]
-    return np.repeat([mean for mean, _, _ in pools], [count for _, _, count in pools])
-
-
-def smooth(x: Array, y: Array) -> Callable[[float], float]:
-    """Interpolate by monotone cubics (PCHIP)."""
+def monotone_curve(x: Array, y: Array) -> Callable[[float], float]:
+    """Interpolate the isotonic regression of the points by monotone cubics (PCHIP)."""
     from scipy.interpolate import PchipInterpolator  # slow to import
+    from scipy.optimize import isotonic_regression
 
+    values = isotonic_regression(y).x
     if len(x) == 1:
-        return lambda _: float(y[0])
-    cubics = PchipInterpolator(x, y)
+        return lambda _: float(values[0])
+    cubics = PchipInterpolator(x, values)
     return lambda at: float(cubics(at))

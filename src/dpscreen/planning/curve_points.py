@@ -12,7 +12,7 @@ from dpscreen.planning.curve import BudgetCase, BudgetPoint
 from dpscreen.planning.plan import selecting_rows, selection_setting
 from dpscreen.planning.power import MOST_TABLES, QUICK_SECONDS, Scale, Setting
 from dpscreen.planning.regression_plan import TABLES, TableSetting
-from dpscreen.solvers.family import FAMILIES, family_of_method
+from dpscreen.solvers.family import family_of_method
 
 MOST_CELLS_OF_A_TABLE = 5_000_000
 """Most cells of a simulated table, for the time that it takes. Conventional."""
@@ -21,7 +21,10 @@ MOST_CELLS_OF_A_TABLE = 5_000_000
 def budget_point(case: BudgetCase, epsilon: float) -> BudgetPoint | None:
     """Simulate one point; None where ε is too small to be divided up."""
     setting = setting_at(case, epsilon)
-    return None if setting is None else POINTS[case.method](case, setting, epsilon)
+    if setting is None:
+        return None
+    is_table = case.method == setting.kind.table
+    return _table(setting, epsilon) if is_table else _selection(case, setting, epsilon)
 
 
 def setting_at(case: BudgetCase, epsilon: float) -> Setting | None:
@@ -56,7 +59,7 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
     )
 
 
-def _table(_case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
+def _table(setting: Setting, epsilon: float) -> BudgetPoint:
     """Simulate a regression table (docs/explanation/planning.md)."""
     table = TableSetting(**vars(setting))
     quick = table.rows_needed * setting.n_features <= MOST_CELLS_OF_A_TABLE
@@ -66,12 +69,6 @@ def _table(_case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
     if quick and not table.kind.simulation.rows_by_rule:  # found by trying
         needed = max(needed, setting.n_rows) if width else table.rows_found()
     return BudgetPoint(epsilon, {"needed": float(needed)} | given)
-
-
-POINTS = {one.selection: _selection for one in FAMILIES.values()} | {
-    one.table: _table for one in FAMILIES.values()
-}
-"""How a point of each model is simulated."""
 
 
 def split_width(setting: Setting) -> float | None:
@@ -87,6 +84,6 @@ def split_width(setting: Setting) -> float | None:
         fit = setting.kind.selection, setting, table.outcomes(effect), f"curve/{number}/split"
         model = table.model(*fit, inference="split", settings={"quality": False})
         variances = [one.standard_error**2 for one in model.inference_.intervals]
-        unit = table.unexplained(effect)
+        unit = table.truth(effect)[2]
         found += [setting.n_rows * (one / unit - 2 / scale.n_rows) + 2 for one in variances]
     return math.sqrt(max(1.0, float(np.median(found)))) if found else None

@@ -1,8 +1,8 @@
 """The one register of private methods: a name, and how to set it up from public numbers alone.
 
-Those in `ON_OFFER`, `ON_REQUEST` and `OTHER_QUESTIONS` can be fitted from the command line; the
-peers, of other authors, are there to compare with. Every method sets itself by its own rules, from
-public numbers and what it releases; `FitRequest.settings` overrides them.
+Those in `OURS`, `PAPER` and `ON_REQUEST` can be fitted from the command line; the peers, of other
+authors, are there to compare with. Every method sets itself by its own rules, from public numbers
+and what it releases; `FitRequest.settings` overrides them.
 """
 
 from __future__ import annotations
@@ -12,29 +12,13 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
+from dpscreen import models
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
-from dpscreen.models import (
-    ADPScreen,
-    DPFrankWolfe,
-    FreeScreen,
-    PrivateLasso,
-    PrivateLogisticLasso,
-    PrivateLogit,
-    PrivateOLS,
-    PrivatePoisson,
-    PrivatePoissonLasso,
-    RNMScreen,
-    outcome_peers,
-    peers,
-    tukey,
-)
+from dpscreen.models import outcome_peers, peers, tukey
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
-from dpscreen.solvers.table import TableRule
+from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, POISSON, Family
 
 
 @dataclass(frozen=True)
@@ -73,23 +57,23 @@ class FitRequest:
         return fields | budget | dict(self.settings)
 
 
-ON_OFFER: dict[str, type[Any]] = {
-    "private-lasso": PrivateLasso,
-    "dp-fw": DPFrankWolfe,
-    "rnm-screen": RNMScreen,
+OURS: dict[str, type[Any]] = {
+    method: getattr(models, estimator)
+    for family in FAMILIES.values()
+    for method, estimator in (
+        (family.selection, family.words.sparse),
+        (family.table, family.words.table),
+    )
 }
-ON_REQUEST: dict[str, type[Any]] = {"free-screen": FreeScreen, "adp-screen": ADPScreen}
+"""A sparse model and a table for each family of outcomes."""
+
+PAPER: dict[str, type[Any]] = {"dp-fw": models.DPFrankWolfe, "rnm-screen": models.RNMScreen}
+ON_REQUEST: dict[str, type[Any]] = {
+    "free-screen": models.FreeScreen,
+    "adp-screen": models.ADPScreen,
+}
 """Fitted where the method is named, and in no comparison: `python -m benchmarks
 free-screen` compares the first, and its authors call the second impractical."""
-
-OTHER_QUESTIONS: dict[str, type[Any]] = {
-    "private-ols": PrivateOLS,
-    "private-logistic": PrivateLogisticLasso,
-    "private-logit": PrivateLogit,
-    "private-poisson": PrivatePoisson,
-    "private-poisson-lasso": PrivatePoissonLasso,
-}
-"""Models that answer something else than which features matter, so are not compared with those."""
 
 PEERS: dict[str, type[Any]] = {
     "adassp": peers.AdaSSP,
@@ -109,9 +93,7 @@ OUTCOME_PEERS: dict[str, type[Any]] = {
     "noisy-descent": outcome_peers.NoisyDescent,
     "outcome-fw": outcome_peers.OutcomeFrankWolfe,
 }
-METHODS = ON_OFFER | ON_REQUEST | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
-
-OURS = ("private-lasso", *OTHER_QUESTIONS)
+METHODS = OURS | PAPER | ON_REQUEST | PEERS | COMPARED_ONLY | OUTCOME_PEERS
 
 
 def _lasso(noise: float) -> Any:
@@ -144,20 +126,22 @@ def _poisson(_noise: float = 0.0) -> Any:
 class FamilyMethods:
     """The methods for outcomes of one family, by name, and what their tables are called.
 
-    Ours are those that the family names; plans simulate them. `contested` are the private methods
-    of `dpscreen contest`. `table_rule` gives the rule by
-    which a table is refused, from the supposed mean of outcomes. `without_privacy` builds the model
-    called `not_private`, from the largest sampling error to expect of a coefficient, and
+    `peers` compete with ours in `dpscreen contest`. `without_privacy` builds the model called
+    `not_private` in plans, from the largest sampling error to expect of a coefficient, and
     `reference` that of the contest.
     """
 
     family: Family
-    contested: tuple[str, ...]
+    division: str
     not_private: str
-    table_rule: Callable[[float | None], TableRule]
     without_privacy: Callable[[float], Any]
     reference: Callable[[], Any]
-    division: str
+    peers: tuple[str, ...] = ()
+
+    @property
+    def contested(self) -> tuple[str, ...]:
+        """Return the private methods of a contest, ours first."""
+        return (self.family.selection, self.family.table, *self.peers)
 
     def divided(self, *, simulated: bool) -> str:
         """Return the name of the tables that are ranked together."""
@@ -165,36 +149,30 @@ class FamilyMethods:
 
 
 FAMILY_METHODS = {
-    methods.family.name: methods
-    for methods in (
+    one.family.name: one
+    for one in (
         FamilyMethods(
             family=GAUSSIAN,
-            contested=("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARED_ONLY),
+            division="numbers",
             not_private="lasso",
-            table_rule=lambda _rate: PrivateOLS.table_rule,
             without_privacy=_lasso,
             reference=_lasso_by_folds,
-            division="numbers",
+            peers=(*PAPER, *PEERS, *COMPARED_ONLY),
         ),
         FamilyMethods(
             family=BINOMIAL,
-            contested=("private-logistic", "private-logit", *OUTCOME_PEERS),
+            division="outcomes",
             not_private="logistic",
-            table_rule=lambda rate: TableRule.of(
-                BINOMIAL, BINOMIAL.variance(np.array(rate)).item()
-            ),
             without_privacy=_logistic,
             reference=_logistic,
-            division="outcomes",
+            peers=tuple(OUTCOME_PEERS),
         ),
         FamilyMethods(
             family=POISSON,
-            contested=("private-poisson-lasso", "private-poisson"),
+            division="counts",
             not_private="poisson",
-            table_rule=lambda _rate: PrivatePoisson.table_rule,
             without_privacy=_poisson,
             reference=_poisson,
-            division="counts",
         ),
     )
 }

@@ -7,6 +7,7 @@ released, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,7 @@ from dpscreen.planning.plan import plan_of, selection_setting
 from dpscreen.planning.power import Contest, Setting, around
 from dpscreen.planning.regression_plan import expected_table
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
-from dpscreen.solvers.results import Measured
+from dpscreen.solvers.family import FAMILIES
 
 SIMULATED = {
     name: family
@@ -114,13 +114,15 @@ def expected_of_model(
     if rows is None or family is None or release.solver not in SOLVERS:
         return None
     statement: PrivacyStatement = release.statement
+    # The released mean of outcomes, if it matters and is above the noise.
+    rate = None if release.quality is None else release.quality.mean_outcome
     public: Any = {
         "n_rows": rows,
         "n_features": release.n_features,
         "epsilon": statement.epsilon,
         "delta": statement.delta,
         "family": family,
-        "rate": _rate(release.quality),
+        "rate": None if rate is None else min(max(rate, RAREST), 1 - RAREST),
         "progress": progress,
     }
     if release.table is not None:
@@ -133,12 +135,6 @@ def expected_of_model(
     )
 
 
-def _rate(quality: Measured | None) -> float | None:
-    """Return the released mean of outcomes, if it matters and is above the noise."""
-    rate = None if quality is None else quality.mean_outcome
-    return None if rate is None else min(max(rate, RAREST), 1 - RAREST)
-
-
 def expected_of(
     *,
     n_rows: int,
@@ -149,22 +145,14 @@ def expected_of(
     split: bool = False,
     repetitions: int | None = None,
     progress: simulation.Progress | None = None,
-    max_features: int | None = None,
-    rate: float | None = None,
-    family: Family = GAUSSIAN,
+    **choices: Any,
 ) -> Expected:
     """Simulate fits of our selection: no private data is involved, and nothing is spent.
 
     Parameters are those of `selection_setting`.
     """
-    setting = selection_setting(
-        *(n_rows, n_features, epsilon, delta),
-        rows_per_unit=rows_per_unit,
-        split=split,
-        max_features=max_features,
-        rate=rate,
-        family=family,
-    )
+    numbers = n_rows, n_features, epsilon, delta
+    setting = selection_setting(*numbers, rows_per_unit=rows_per_unit, split=split, **choices)
     sizes, seconds = setting.page_effects, simulation.QUICK_SECONDS
     affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
     # At least the cost of 8 Gaussian tables.
@@ -207,7 +195,6 @@ def what_if(
     here: PowerRow,
     *,
     rows_per_unit: int = 1,
-    seed: int | str = 0,
     progress: simulation.Progress | None = None,
 ) -> tuple[WhatIf, ...]:
     """Simulate other ε, from a tenth of the setting's to ten times, on the rows of `here`.
@@ -215,12 +202,13 @@ def what_if(
     ε is for one unit, of at most so many rows. One too small to be divided up is left out.
     """
     contest = Contest(setting, (setting.kind.selection,), (), (here.effect,), rows_per_unit)
-    others = tuple(
-        one for one in around(setting.epsilon) if one != setting.epsilon and contest.allows(one)
-    )
-    tick = simulation.ticks(progress, here.repetitions * len(others))
-    tried = replace(contest, epsilons=others)
-    found = simulation.simulated(tried, here.repetitions, f"plan/{seed}", tick)
+    others = []
+    for epsilon in around(setting.epsilon):
+        with suppress(ValueError):  # too small to be divided up
+            if epsilon != setting.epsilon and contest.at(epsilon):
+                others.append(epsilon)
+    tried = replace(contest, epsilons=tuple(others))
+    found = simulation.simulated(tried, here.repetitions, "plan/0", progress)
     return nested(setting.epsilon, here, dict(zip(others, found, strict=True)))
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, listed, whole_percent
 from dpscreen.models import parameters as check
@@ -74,20 +72,6 @@ class Recommended:
         kind = "Newton rounds over all features" if self.solver == DENSE else f"{self.solver} steps"
         return f"{self.n_iter} {kind}"
 
-    @property
-    def words(self) -> str:
-        """Return what is done, as a sentence."""
-        small = f"below {self.smallest_coefficient:.2g} standard deviations"
-        return (
-            f"With its defaults, PrivateLasso takes {self.steps}, clips residuals at "
-            f"{self.clip:.2g} standard deviations, and sets coefficients "
-            f"{small if self.smallest_coefficient else 'below the noise'} to zero."
-        )
-
-
-RULES = {GAUSSIAN.selection: Recommended.of}
-"""Methods whose rules a plan reports."""
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -100,7 +84,7 @@ class Plan:
     rho, signal, counts : float
         The budget in zCDP, M = n√(2ρ)/ln(2d), and Q = n√(ρ/d).
     settings : Recommended or None
-        What the rules of PrivateLasso would choose; None for another model.
+        What the rules of PrivateLasso choose; None for another model.
     rows : tuple of PowerRow
         For each size of effect: power at a false-selection rate of 5 %, selected features without
         effect and the score on new rows, with standard errors.
@@ -126,8 +110,7 @@ class Plan:
     @property
     def words(self) -> str:
         """Say what the regime is, and what to do about it."""
-        limits = (least for least in REGIMES if self.signal >= least)
-        found = [REGIMES[next(limits)]]
+        found = [next(words for least, words in REGIMES.items() if self.signal >= least)]
         if not rules.resolves_marginals(self.setting.regime, self.setting.n_features):
             found.append("Bounds of single features are not refined here: declare close ones.")
         if self.setting.delta * self.setting.n_rows >= 1:
@@ -137,10 +120,32 @@ class Plan:
     @property
     def finding(self) -> str:
         """Say what is detected, what that means, and how well it predicts."""
-        measure, last = self.setting.kind.words.measure, self.rows[-1]
+        setting, last, smallest = self.setting, self.rows[-1], self.smallest_effect
+        unit, measure = setting.kind.simulation.effect_unit, setting.kind.words.measure
+        rate, power = whole_percent(FALSE_RATE), whole_percent(last.power)
+        at = f"with {whole_percent(self.power_wanted)} power at a false-selection rate of {rate}"
+        if smallest is None:
+            detected = f"No effect up to {last.effect:g}{unit} is detected {at} ({power} there)."
+        elif smallest == self.rows[0].effect:
+            detected = f"Effects of {smallest:g}{unit}, or less, are detected {at}."
+        else:
+            detected = f"The smallest effect detected {at} is {smallest:.2g}{unit}."
+        others = setting.n_features - setting.n_effects
+        if others:
+            false = max(row.false_positives for row in self.rows)
+            meaning = (
+                f"{DETECTED} The model itself selects up to {false:.2g} of {others} features "
+                f"without effect ({whole_percent(false / others)}): a coefficient alone is no "
+                "finding."
+            )
+        else:
+            meaning = (
+                "All features have an effect here, so there is no false-selection rate: every "
+                "feature with a coefficient counts as detected."
+            )
         return (
-            f"{_detected_words(self)} {_chance_words(self)} With effects of {last.effect:g}, "
-            f"{measure} is {last.quality:.3f}; the true coefficients have {last.best_quality:.3f}."
+            f"{detected} {meaning} With effects of {last.effect:g}, {measure} is "
+            f"{last.quality:.3f}; the true coefficients have {last.best_quality:.3f}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -183,9 +188,31 @@ class Plan:
             f"Plan: {setting.shape}, epsilon {setting.epsilon:g}, delta {setting.delta:g} (rho "
             f"{self.rho:.4g}, M = {self.signal:.3g})"
         )
-        rules = () if self.settings is None else (self.settings.words,)
-        paragraphs = (head, self.words, self.finding, *rules)
-        return "\n".join([*(textwrap.fill(part, WIDTH) for part in paragraphs), "", *_table(self)])
+        paragraphs = [head, self.words, self.finding]
+        if self.settings is not None:
+            small = self.settings.smallest_coefficient
+            below = f"below {small:.2g} standard deviations" if small else "below the noise"
+            paragraphs.append(
+                f"With its defaults, PrivateLasso takes {self.settings.steps}, clips residuals at "
+                f"{self.settings.clip:.2g} standard deviations, and sets coefficients {below} to "
+                "zero."
+            )
+        folded = (textwrap.fill(part, WIDTH) for part in paragraphs)
+        return "\n".join([*folded, "", *self._table()])
+
+    def _table(self) -> Iterator[str]:
+        measure, setting = self.setting.kind.words.measure, self.setting
+        yield f"effect  power        false positives  {f'held-out {measure}':14}  best {measure}"
+        for row in self.rows:
+            yield (
+                f"{row.effect:<6g}  {row.power:.2f} ± {row.power_se:.2f}  "
+                f"{row.false_positives:5.1f} ± {row.false_positives_se:<7.1f}  "
+                f"{row.quality:6.3f} ± {row.quality_se:.3f}  {row.best_quality:.3f}"
+            )
+        scale = Scale.of(setting.regime)
+        if (scale.n_rows, scale.n_features) != (setting.n_rows, setting.n_features):
+            smaller = f"{scale.n_rows} rows and {scale.n_features} features"
+            yield f"Simulated with {smaller}, which stand for all (docs/explanation/planning.md)."
 
 
 def plan(
@@ -294,15 +321,15 @@ def plan_of(
         repetitions=count,
         seed=random_state,
         near=power if repetitions is None else None,
-        tick=simulation.ticks(progress, count * len(sizes)),
+        progress=progress,
     )
-    regime, rules_of = setting.regime, RULES.get(setting.kind.selection)
+    regime, kind = setting.regime, setting.kind
     return Plan(
         setting=setting,
         rho=regime.rho,
         signal=regime.signal,
         counts=regime.counts(regime.n_features),
-        settings=None if rules_of is None else rules_of(regime, setting.max_features),
+        settings=Recommended.of(regime, setting.max_features) if kind.quadratic else None,
         rows=rows,
         smallest_effect=simulation.crossing(sizes, [row.power for row in rows], power=power),
         power_wanted=power,
@@ -331,19 +358,19 @@ class Needed:
         low, high = self.searched
         what = "epsilon" if self.name == "epsilon" else "rows"
         if self.value is None:
-            return f"No {what} up to {high:g} is enough {aim}. {self._advice}"
+            advice = "Use fewer features or a larger epsilon."
+            if self.name == "epsilon":
+                too_few = f"{self.setting.n_rows} rows are too few"
+                advice = f"{too_few}: sampling error alone hides such effects."
+            return f"No {what} up to {high:g} is enough {aim}. {advice}"
         if self.value <= low:
             amount = f"Epsilon of {low:g}" if self.name == "epsilon" else f"{low:g} rows"
             return f"{amount}, or less, is enough {aim}."
         if self.name == "epsilon":
             return f"Epsilon of about {self.value:.2g} is needed {aim} (to about 10 %)."
-        return f"About {_round(self.value)} rows are needed {aim} (to about 10 %)."
-
-    @property
-    def _advice(self) -> str:
-        if self.name == "n_rows":
-            return "Use fewer features or a larger epsilon."
-        return f"{self.setting.n_rows} rows are too few: sampling error alone hides such effects."
+        unit = int(10 ** max(0, math.floor(math.log10(self.value)) - 1))
+        rows = math.ceil(self.value / unit) * unit  # two digits, rounded up
+        return f"About {rows} rows are needed {aim} (to about 10 %)."
 
 
 def plan_for(
@@ -441,6 +468,8 @@ def setting_of(
         raise ValueError(f"correlation must lie in [0, 1); got {correlation!r}.")
     if not 1 <= looseness < math.inf:
         raise ValueError(f"looseness must be finite and at least 1; got {looseness!r}.")
+    if rate is not None and not family.supposes(float(rate)):
+        raise ValueError(f"rate {rate!r} is no mean of {family.name} outcomes to plan for.")
     return Setting(
         max(2, check.whole("n_rows", n_rows)),
         features,
@@ -450,19 +479,9 @@ def setting_of(
         float(correlation),
         float(looseness),
         limit,
-        _checked_rate(family, rate),
+        family.supposed_rate if rate is None else float(rate),
         family.name,
     )
-
-
-def _checked_rate(family: Family, rate: float | None) -> float | None:
-    usual = family.supposed_rate
-    if rate is None:
-        return usual
-    with np.errstate(all="ignore"):
-        if usual is None or not family.supposes(float(rate)):
-            raise ValueError(f"rate {rate!r} is no mean of {family.name} outcomes to plan for.")
-    return float(rate)
 
 
 def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ...]:
@@ -476,56 +495,3 @@ def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ..
             f"{MOST_EXPLAINED:.0%} of the target's variance; use smaller effects, or n_effects=1."
         )
     return sizes
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _detected_words(plan: Plan) -> str:
-    wanted, rate = whole_percent(plan.power_wanted), whole_percent(FALSE_RATE)
-    at = f"with {wanted} power at a false-selection rate of {rate}"
-    unit, smallest = plan.setting.kind.simulation.effect_unit, plan.smallest_effect
-    if smallest is None:
-        last = plan.rows[-1]
-        power = whole_percent(last.power)
-        return f"No effect up to {last.effect:g}{unit} is detected {at} ({power} there)."
-    if smallest == plan.rows[0].effect:
-        return f"Effects of {smallest:g}{unit}, or less, are detected {at}."
-    return f"The smallest effect detected {at} is {smallest:.2g}{unit}."
-
-
-def _chance_words(plan: Plan) -> str:
-    """Say what detected means, and how many features without effect the model selects."""
-    others = plan.setting.n_features - plan.setting.n_effects
-    if not others:
-        return (
-            "All features have an effect here, so there is no false-selection rate: every feature "
-            "with a coefficient counts as detected."
-        )
-    false = max(row.false_positives for row in plan.rows)
-    return (
-        f"{DETECTED} The model itself selects up to {false:.2g} of {others} features without "
-        f"effect ({whole_percent(false / others)}): a coefficient alone is no finding."
-    )
-
-
-def _table(plan: Plan) -> Iterable[str]:
-    measure = plan.setting.kind.words.measure
-    heading = f"held-out {measure}"
-    yield f"effect  power        without effect  {heading:14}  best {measure}"
-    for row in plan.rows:
-        yield (
-            f"{row.effect:<6g}  {row.power:.2f} ± {row.power_se:.2f}  {row.false_positives:5.1f} ± "
-            f"{row.false_positives_se:<6.1f}  {row.quality:6.3f} ± {row.quality_se:.3f}  "
-            f"{row.best_quality:.3f}"
-        )
-    scale = Scale.of(plan.setting.regime)
-    if (scale.n_rows, scale.n_features) != (plan.setting.n_rows, plan.setting.n_features):
-        smaller = f"{scale.n_rows} rows and {scale.n_features} features"
-        yield f"Simulated with {smaller}, which stand for all (docs/explanation/planning.md)."
-
-
-def _round(value: float) -> int:
-    """Return a number of rows with two digits, rounded up."""
-    unit = int(10 ** max(0, math.floor(math.log10(value)) - 1))
-    return math.ceil(value / unit) * unit

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -30,7 +30,6 @@ from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
-from dpscreen.planning.curve import isotonic
 from dpscreen.planning.methods import FAMILY_METHODS, FamilyMethods, FitRequest, estimator
 from dpscreen.privacy import (
     ZCDP,
@@ -113,14 +112,9 @@ class Setting:
         return FAMILY_METHODS[self.family]
 
     @property
-    def budget(self) -> Budget:
-        """Return ε and δ."""
-        return Budget(self.epsilon, self.delta)
-
-    @property
     def rho(self) -> float:
         """Return the budget in zCDP."""
-        return float(ZCDP.within(self.budget))
+        return float(ZCDP.within(Budget(self.epsilon, self.delta)))
 
     @property
     def regime(self) -> rules.Regime:
@@ -234,12 +228,15 @@ class Contest:
     rows_per_unit: int = 1
 
     @property
-    def entries(self) -> Iterator[Entry]:
-        """Yield methods with each ε and effect; the one without privacy has no ε."""
-        for method in self.methods:
-            private = method != self.setting.methods.not_private
-            for epsilon in self.epsilons if private else (None,):
-                yield from ((method, epsilon, effect) for effect in self.effects)
+    def entries(self) -> list[Entry]:
+        """Return methods with each ε and effect; the one without privacy has no ε."""
+        not_private = self.setting.methods.not_private
+        return [
+            (method, epsilon, effect)
+            for method in self.methods
+            for epsilon in ((None,) if method == not_private else self.epsilons)
+            for effect in self.effects
+        ]
 
     def at(self, epsilon: float) -> Setting:
         """Return the setting at an ε for a unit, in terms of one row; a ValueError: too small."""
@@ -249,20 +246,14 @@ class Contest:
             raise ValueError(f"epsilon {epsilon:g} is too small to be divided up.")
         return setting
 
-    def allows(self, epsilon: float) -> bool:
-        """Whether an ε is large enough to be divided up."""
-        try:
-            return self.at(epsilon).rho > 0
-        except ValueError:
-            return False
-
     @property
     def title(self) -> str:
         """Say what is simulated."""
-        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows a unit"
+        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows per unit"
+        count = self.setting.n_effects
         return (
-            f"{self.setting.shape} of which {self.setting.n_effects} have an effect of "
-            f"{self.effects[0]:.2g}, delta {self.setting.delta:g}{unit}"
+            f"{self.setting.shape}, of which {count} {'has' if count == 1 else 'have'} an effect "
+            f"of {self.effects[0]:.2g}, delta {self.setting.delta:g}{unit}"
         )
 
 
@@ -279,10 +270,14 @@ Entry = tuple[str, float | None, float]
 Measured = dict[Entry, list["Scored"]]
 
 
+def no_tick() -> None:
+    """Show no progress."""
+
+
 def ticks(progress: Progress | None, total: int) -> Tick:
     """Return what is called after each of so many fits."""
     if progress is None:
-        return lambda: None
+        return no_tick
     done = itertools.count(1)
     return lambda: progress(min(1.0, next(done) / max(1, total)))
 
@@ -299,7 +294,7 @@ def affordable_repetitions(setting: Setting, n_fits: int, *, seconds: float) -> 
     return round(rules.clamp(seconds / (fit * setting.kind.simulation.cost * n_fits), 4, 60))
 
 
-def measured(contest: Contest, numbers: range, seed: str, tick: Tick = lambda: None) -> Measured:
+def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) -> Measured:
     """Fit every entry to the same simulated tables."""
     found: Measured = {entry: [] for entry in contest.entries}
     scale = Scale.of(contest.setting.regime)
@@ -315,23 +310,25 @@ def measured(contest: Contest, numbers: range, seed: str, tick: Tick = lambda: N
 
 
 def simulated(
-    contest: Contest, repetitions: int, seed: str, tick: Tick = lambda: None
+    contest: Contest, repetitions: int, seed: str, progress: Progress | None = None
 ) -> tuple[PowerRow, ...]:
     """Return what each entry detects in so many tables."""
+    tick = ticks(progress, repetitions * len(contest.entries))
     return power_rows(measured(contest, range(repetitions), seed, tick))
 
 
 def power_rows(found: Measured) -> tuple[PowerRow, ...]:
     """Return what fits detect, with powers that increase with the effect (isotonic regression)."""
+    from scipy.optimize import isotonic_regression  # slow to import
+
     rows = [detected(entry, fits) for entry, fits in found.items()]
-    groups = itertools.groupby(rows, lambda row: (row.method, row.epsilon))
-    return tuple(row for _, group in groups for row in _increasing(list(group)))
-
-
-def _increasing(rows: Sequence[PowerRow]) -> Iterator[PowerRow]:
-    powers = isotonic([row.power for row in rows], [row.repetitions for row in rows])
-    for row, power in zip(rows, powers, strict=True):
-        yield replace(row, power=float(power))
+    monotone: list[PowerRow] = []
+    for _, group in itertools.groupby(rows, lambda row: (row.method, row.epsilon)):
+        line = list(group)
+        weights = [row.repetitions for row in line]
+        powers = isotonic_regression([row.power for row in line], weights=weights).x
+        monotone += [replace(row, power=float(p)) for row, p in zip(line, powers, strict=True)]
+    return tuple(monotone)
 
 
 def simulated_power(
@@ -341,7 +338,7 @@ def simulated_power(
     repetitions: int,
     seed: int | str,
     near: float | None = None,
-    tick: Tick = lambda: None,
+    progress: Progress | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit our selection to `repetitions` tables for each size; all sizes share rows and noise.
 
@@ -350,7 +347,8 @@ def simulated_power(
     name = f"plan/{seed}"
     contest = Contest(setting, (setting.kind.selection,), (setting.epsilon,), tuple(effects))
     if near is None:
-        return simulated(contest, repetitions, name, tick)
+        return simulated(contest, repetitions, name, progress)
+    tick = ticks(progress, repetitions * len(effects))
     first = max(4, repetitions // 2)
     found = measured(contest, range(first), name, tick)
     powers = [row.power for row in power_rows(found)]
@@ -402,9 +400,14 @@ def detected(entry: Entry, fits: Sequence[Scored]) -> PowerRow:
     """
     effects = np.array([one.effects for one in fits])
     others = np.array([one.others for one in fits])
-    power = _power(effects, others)
+
+    def power_of(tables: Any) -> float:
+        critical = critical_size(others[tables].ravel())
+        return float(np.mean(effects[tables] > critical))
+
+    power = power_of(slice(None))
     draws = np.random.default_rng(0).integers(len(fits), size=(BOOTSTRAP, len(fits)))
-    bootstrap_se = float(np.std([_power(effects[draw], others[draw]) for draw in draws]))
+    bootstrap_se = float(np.std([power_of(draw) for draw in draws]))
     scores = np.array([(one.entered, one.quality, one.best) for one in fits])
     entered, quality, best = scores.mean(axis=0).tolist()
     entered_se, quality_se, _ = (scores.std(axis=0, ddof=1) / math.sqrt(len(fits))).tolist()
@@ -422,11 +425,6 @@ def detected(entry: Entry, fits: Sequence[Scored]) -> PowerRow:
         best_quality=best,
         repetitions=len(fits),
     )
-
-
-def _power(effects: Array, others: Array) -> float:
-    """Return which share of the effects is above the critical size of all others."""
-    return float(np.mean(effects > critical_size(others.ravel())))
 
 
 def share_error(share: float, count: int) -> float:
@@ -449,37 +447,34 @@ class SimulatedTable:
     test: Array
     test_noise: Array
 
-    def truth(self, effect: float) -> Array:
-        """Return the coefficients behind the outcomes."""
+    def truth(self, effect: float) -> tuple[Array, float, float]:
+        """Return coefficients and intercept of outcomes, and the variance of working residuals."""
         coef, setting = np.zeros(self.scale.n_features), self.setting
         signs = (-1.0) ** np.arange(setting.n_effects)
         coef[setting.support(self.scale.n_features)] = effect * signs
-        return coef
-
-    def unexplained(self, effect: float) -> float:
-        """Return the variance of working residuals."""
-        explained = self.setting.explained(effect, self.scale.n_features)
-        return self.setting.kind.unexplained(self._intercept(effect), explained)
-
-    def _intercept(self, effect: float) -> float:
-        rate = self.setting.rate
-        if rate is None:
-            return 0.0
-        explained = self.setting.explained(effect, self.scale.n_features)
-        return self.setting.kind.intercept_for(rate, explained)
+        explained, family = setting.explained(effect, self.scale.n_features), setting.kind
+        rate = setting.rate
+        intercept = 0.0 if rate is None else family.intercept_for(rate, explained)
+        return coef, intercept, family.unexplained(intercept, explained)
 
     def outcomes(self, effect: float) -> Array:
         """Return the outcome of every row."""
-        predictors = self.X @ self.truth(effect) + self._intercept(effect)
-        scale = math.sqrt(self.unexplained(effect))
-        return self.setting.kind.simulation.outcomes(predictors, self.noise, scale)
+        coef, intercept, variance = self.truth(effect)
+        predictors = self.X @ coef + intercept
+        return self.setting.kind.simulation.outcomes(predictors, self.noise, math.sqrt(variance))
 
     def fitted(self, method: str, setting: Setting | None, effect: float, name: str) -> Scored:
         """Fit a method at the budget of a setting, or without privacy, and score it."""
         outcomes = self.outcomes(effect)
-        if setting is None:
-            return self._scored(self._not_private(outcomes, effect), effect)
-        return self._scored(self.model(method, setting, outcomes, name), effect)
+        if setting is not None:
+            model = self.model(method, setting, outcomes, name)
+        elif np.ptp(outcomes) == 0:
+            model = SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
+        else:
+            largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
+            error = math.sqrt(self.truth(effect)[2]) * largest
+            model = self.setting.methods.without_privacy(error).fit(self.X, outcomes)
+        return self._scored(model, effect)
 
     def model(
         self, method: str, setting: Setting, outcomes: Array, name: str, **wishes: Any
@@ -497,26 +492,18 @@ class SimulatedTable:
             **wishes,
         )
         model = estimator(method, request)
-        tell_thinning(model, self.scale.thinning)
+        set_thinning(model, self.scale.thinning)
         return fit_quietly(model, self.X, outcomes)
-
-    def _not_private(self, outcomes: Array, effect: float) -> Any:
-        if np.ptp(outcomes) == 0:
-            return SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
-        largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
-        error = math.sqrt(self.unexplained(effect)) * largest
-        return self.setting.methods.without_privacy(error).fit(self.X, outcomes)
 
     def _scored(self, model: Any, effect: float) -> Scored:
         """Score coefficients on new rows, of features clipped where the model clips them."""
-        coef, truth = np.ravel(model.coef_), self.truth(effect)
+        coef, (truth, intercept, unexplained) = np.ravel(model.coef_), self.truth(effect)
         used, matter = np.flatnonzero((coef != 0) | (truth != 0)), truth != 0
         test = self.test[:, used]
         bounds = getattr(model, "feature_bounds_", None)
         within = test if bounds is None else np.clip(test, *bounds[used].T)
         predicted = within @ coef[used] + float(np.ravel(model.intercept_)[0])
-        expected = test @ truth[used] + self._intercept(effect)
-        unexplained = self.unexplained(effect)
+        expected = test @ truth[used] + intercept
         simulation = self.setting.kind.simulation
         outcomes = simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
         found: Mask = getattr(model, "selected_", coef != 0)
@@ -577,8 +564,8 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
     return np.asarray(rest + along / math.sqrt(thinning))
 
 
-def tell_thinning(model: Any, thinning: float) -> None:
-    """Let a model's rules know of how many rows the sampling errors are."""
+def set_thinning(model: Any, thinning: float) -> None:
+    """Let a model's rules use the sampling errors of all rows, not of the simulated ones."""
     counted = getattr(model, "_counted", None)
     if counted is None or thinning == 1:
         return
@@ -639,7 +626,9 @@ def crossing(sizes: Sequence[float], powers: Sequence[float], *, power: float) -
 
     The points are made monotone first (isotonic regression), then joined in the logarithm of size.
     """
-    curve = isotonic(powers)
+    from scipy.optimize import isotonic_regression  # slow to import
+
+    curve = isotonic_regression(powers).x
     if curve[-1] < power:
         return None
     at = int(np.argmax(curve >= power))

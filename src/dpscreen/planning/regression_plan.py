@@ -30,6 +30,7 @@ from dpscreen.planning.power import (
     Tick,
     around,
     fit_quietly,
+    no_tick,
     ticks,
 )
 from dpscreen.privacy import ZCDP, Budget, named_seed
@@ -59,20 +60,24 @@ class TableSetting(Setting):
     @property
     def needs(self) -> TableNeeds | None:
         """Return what it takes if a fit would be refused, by the rule of the fit; None if not."""
-        return table_needs(self._rule, RequestedTable(self.n_rows, self.n_features, self.budget))
+        budget = Budget(self.epsilon, self.delta)
+        return table_needs(self._rule, RequestedTable(self.n_rows, self.n_features, budget))
 
     @property
     def _rule(self) -> TableRule:
-        return self.methods.table_rule(self.rate)
+        variance = math.inf
+        if self.rate is not None:
+            variance = self.kind.variance(np.array(self.rate)).item()
+        return TableRule.of(self.kind, variance)
 
-    def width_ratio(self, tables: int, tick: Tick = lambda: None) -> float | None:
+    def width_ratio(self, tables: int, tick: Tick = no_tick) -> float | None:
         """Return how many times as wide intervals are as without privacy; None: there are none.
 
         The mean over simulated tables of the median over features.
         """
         if self.n_rows < self.rows_needed:
             return None
-        found = [self._simulated(place, tick) for place in range(tables)]
+        found = [self._simulated(number, tick) for number in range(tables)]
         medians = [float(np.median(one)) for one in found if one.size]
         return float(np.mean(medians)) if len(medians) > tables / 2 else None
 
@@ -81,7 +86,7 @@ class TableSetting(Setting):
         spreads = self.kind.simulation.spreads
         if len(spreads) == 1:
             return self.n_features, self.n_features
-        counts = [self._simulated(0, lambda: None, spread).size for spread in spreads]
+        counts = [self._simulated(0, spread=spread).size for spread in spreads]
         return min(counts), max(counts)
 
     def rows_found(self) -> int:
@@ -91,10 +96,13 @@ class TableSetting(Setting):
         ready = (one.n_rows for one in tried if one.width_ratio(TABLES) is not None)
         return next(ready, self.rows_needed)
 
-    def _simulated(self, place: int, tick: Tick, spread: float | None = None) -> Array:
+    def _simulated(self, number: int, tick: Tick = no_tick, spread: float | None = None) -> Array:
         """Return how many times as wide the intervals of a table are, of features that have one."""
-        rows = min(self.n_rows, max(MOST_ROWS, 2 * self.rows_needed))
-        rng = np.random.default_rng(named_seed(f"table/{place}"))
+        rows, epsilon = min(self.n_rows, max(MOST_ROWS, 2 * self.rows_needed)), self.epsilon
+        if rows < self.n_rows:  # the ε at which so many rows have the nρ of all
+            rho = ZCDP.within(Budget(epsilon, self.delta)).rho * Fraction(self.n_rows, rows)
+            epsilon = min(ZCDP(rho).epsilon(self.delta), MOST_EPSILON)
+        rng = np.random.default_rng(named_seed(f"table/{number}"))
         X = rng.standard_normal((rows, self.n_features))
         shares = np.geomspace(MOST_FREQUENT, RAREST, self.levels)
         X[:, : self.levels] = X[:, : self.levels] < ndtri(shares)
@@ -102,11 +110,11 @@ class TableSetting(Setting):
         bounds = np.tile((-FEATURE_BOUND, FEATURE_BOUND), (self.n_features, 1))
         bounds[: self.levels] = 0.0, 1.0
         request = FitRequest(
-            Budget(self._thinned_epsilon(rows), self.delta),
+            Budget(epsilon, self.delta),
             bounds,
             self.kind.simulation.bounds(TARGET_BOUND, self.rate),
             n_rows=rows,
-            random_state=RoughNoise(f"table/{place}"),
+            random_state=RoughNoise(f"table/{number}"),
             classes=(0, 1),
         )
         model = estimator(self.kind.table, request)
@@ -118,13 +126,6 @@ class TableSetting(Setting):
         given = model.table_.given[: self.n_features]
         found = model.bse.to_numpy()[: self.n_features] / errors
         return np.asarray(found[given])
-
-    def _thinned_epsilon(self, rows: int) -> float:
-        """Return the ε at which so many rows have the nρ of all."""
-        if rows == self.n_rows:
-            return self.epsilon
-        rho = ZCDP.within(self.budget).rho * Fraction(self.n_rows, rows)
-        return min(ZCDP(rho).epsilon(self.delta), MOST_EPSILON)
 
     def _outcomes(self, X: Array, rng: np.random.Generator, spread: float) -> tuple[Array, Array]:
         """Return outcomes, and the standard errors of coefficients without privacy."""
@@ -173,16 +174,8 @@ def expected_table(
     ratio = next(one.ratio for one in widths if one.epsilon == epsilon)
     by_rule = family.simulation.rows_by_rule or ratio is not None
     needed = here.rows_needed if by_rule else here.rows_found()
-    return ExpectedTable(
-        n_rows,
-        n_features,
-        epsilon,
-        needed,
-        _finding(here, ratio, needed),
-        tuple(widths),
-        rate,
-        here.needs is not None,
-    )
+    finding, refused = _finding(here, ratio, needed), here.needs is not None
+    return ExpectedTable(n_rows, n_features, epsilon, needed, finding, tuple(widths), rate, refused)
 
 
 def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:

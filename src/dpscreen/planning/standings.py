@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,8 +85,32 @@ def play(
     plays = []
     for name, arena in arenas.items():
         for trial in range(rules.trials):
-            for one in _one_trial(name, arena(trial), trial, rules):
-                plays.append(one)
+            table, seed = arena(trial), f"contest/{rules.seed}/{name}/{trial}"
+            rng, out = np.random.default_rng(named_seed(seed)), np.zeros(len(table.y), dtype=bool)
+            for rows in table.classes:  # hold out a fifth of the rows; of two classes, of each
+                order = rng.permutation(np.flatnonzero(rows))
+                out[order[: max(1, round(HELD_OUT * len(order)))]] = True
+            for method, epsilon in rules.entries(table):
+                began = time.process_time()
+                model = _fitted(method, epsilon, table, ~out, rules, seed)
+                seconds = time.process_time() - began
+                score = table.family.simulation.worst
+                if model is not None:
+                    predict = getattr(model, "decision_function", model.predict)
+                    score = table.family.simulation.score(predict(table.X[out]), table.y[out])
+                fit = PlayedFit(
+                    table=name,
+                    division=table.division,
+                    n_rows=len(table.y),
+                    n_features=table.X.shape[1],
+                    method=method,
+                    epsilon=epsilon,
+                    trial=trial,
+                    score=score,
+                    refused=model is None,
+                    seconds=seconds,
+                )
+                plays.append(fit)
                 on_fit()
     return Standings(tuple(plays))
 
@@ -94,34 +118,6 @@ def play(
 def n_fits(arenas: dict[str, Arena], rules: ContestRules) -> int:
     """Return how many fits that takes."""
     return rules.trials * sum(len(rules.entries(arena(0))) for arena in arenas.values())
-
-
-def _one_trial(
-    name: str, table: PublicTable, trial: int, rules: ContestRules
-) -> Iterator[PlayedFit]:
-    seed = f"contest/{rules.seed}/{name}/{trial}"
-    out = _held_out(table, np.random.default_rng(named_seed(seed)))
-    for method, epsilon in rules.entries(table):
-        began = time.process_time()
-        model = _fitted(method, epsilon, table, ~out, rules, seed)
-        seconds = time.process_time() - began
-        score = table.family.simulation.worst
-        if model is not None:
-            predict = getattr(model, "decision_function", model.predict)
-            score = table.family.simulation.score(predict(table.X[out]), table.y[out])
-        shape = len(table.y), table.X.shape[1]
-        yield PlayedFit(
-            name, table.division, *shape, method, epsilon, trial, score, model is None, seconds
-        )
-
-
-def _held_out(table: PublicTable, rng: np.random.Generator) -> Mask:
-    """Draw a fifth of the rows; of two classes, a fifth of each."""
-    out = np.zeros(len(table.y), dtype=bool)
-    for rows in table.classes:
-        places = rng.permutation(np.flatnonzero(rows))
-        out[places[: max(1, round(HELD_OUT * len(places)))]] = True
-    return out
 
 
 def _fitted(
@@ -275,15 +271,13 @@ class Standings:
         others = [method for method in methods if method not in OURS]
         if ours is None or not others:
             return ()
-        found = [self._defeat(t, epsilon, ours, others) for t in self.tables(division)]
-        return tuple(
-            sorted((one for one in found if one.difference > 0), key=lambda one: -one.difference)
-        )
-
-    def _defeat(self, table: str, epsilon: float, ours: str, others: Sequence[str]) -> Defeat:
-        winner = max(others, key=lambda method: self.mean(table, method, epsilon))
-        mine, theirs = (self.scores(table, one, epsilon) for one in (ours, winner))
-        apart = theirs - mine
-        error = float(apart.std(ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else None
-        means = float(mine.mean()), winner, float(theirs.mean())
-        return Defeat(table, epsilon, ours, *means, float(apart.mean()), error)
+        found = []
+        for table in self.tables(division):
+            means = {method: self.mean(table, method, epsilon) for method in (ours, *others)}
+            winner = max(others, key=means.__getitem__)
+            apart = self.scores(table, winner, epsilon) - self.scores(table, ours, epsilon)
+            error = float(apart.std(ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else None
+            if means[winner] > means[ours]:
+                pair = ours, means[ours], winner, means[winner]
+                found.append(Defeat(table, epsilon, *pair, float(apart.mean()), error))
+        return tuple(sorted(found, key=lambda one: -one.difference))

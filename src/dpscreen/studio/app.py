@@ -42,7 +42,6 @@ def studio_app(session: Session, place: str) -> Router:
     """Return all pages, below the words that only this run knows."""
 
     async def alive(_request: Request) -> Response:
-        await run_in_threadpool(session.warm)  # the page is out: now there is time
         return PlainTextResponse("", 204)
 
     async def css(_request: Request) -> Response:

@@ -104,7 +104,10 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
     if curve.case.intervals or not shown:
         known = [one.values["width"] for one in curve.points if "width" in one.values]
         top = max(2.0, min(10.0, max(known, default=2.0)))
-        name, words = "Width of intervals over those without privacy", _width(curve.case, now)
+        name, words = (
+            "Width of intervals relative to those without privacy",
+            _width(curve.case, now),
+        )
         shown.append(("width", name, (1.0, top), "{:.1f} ×".format, words))
     return [BudgetPanel(curve, epsilon, *one) for one in shown]
 
@@ -112,6 +115,7 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
 def _width(case: BudgetCase, now: BudgetPoint) -> str:
     """Say what a width is worth, or why there is none."""
     n_rows, width, needed = case.n_rows, now.values.get("width"), now.values.get("needed")
+
     if width is not None:
         worth = number(n_rows / width**2, digits=2)
         return f"As narrow as without privacy from {worth} of the {number(n_rows)} rows."

@@ -21,7 +21,7 @@ from dpscreen._core.files import write_text
 from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, outcome
 from dpscreen.solvers.family import family_of
-from dpscreen.studio.questions import SELECTION, choice_of
+from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
@@ -74,37 +74,6 @@ def kind_of(entry: Mapping[str, Any]) -> str:
     return {"any": SKIP, "string": CATEGORY if "constraints" in entry else TEXT}.get(word, word)
 
 
-def _proposed(name: str) -> dict[str, Any]:
-    """Return the entry of a column by its name; a category's levels are asked for."""
-    found = propose(name)
-    entry = found.entry()
-    if found.kind == CATEGORY:
-        entry.setdefault("constraints", {"enum": []})
-    return entry
-
-
-def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
-    """Put what was typed into an entry; what cannot be used stays, to be reported and fixed."""
-    if kind not in KIND_WORDS:
-        return
-    word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
-    read: list[Any] = _levels(levels)
-    were_whole = kind == CATEGORY and entry.get("type") == "integer"
-    if were_whole and all(one.lstrip("-").isdigit() for one in read):
-        word, read = "integer", [int(one) for one in read]
-    entry["type"] = word
-    entry.pop("constraints", None)
-    if kind == CATEGORY:
-        entry["constraints"] = {"enum": read}
-    elif kind in ("number", "integer"):
-        entry["constraints"] = {"minimum": _number(low), "maximum": _number(high)}
-    elif kind == "date":
-        entry["constraints"] = {"minimum": low.strip() or None, "maximum": high.strip() or None}
-    if kind != "boolean":
-        entry.pop("trueValues", None)
-        entry.pop("falseValues", None)
-
-
 AROUND = re.compile(r"\s*([+-]?)[^\d.,+-]*([+-]?[.,]?\d.*?)[^\d.,]*")
 """A number with signs or words around it, as in $100,000 or 12 %, which tables may have too."""
 
@@ -132,18 +101,6 @@ def _number(text: str) -> Any:
 TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
-def _fill(text: str, entry: Mapping[str, Any], decimal: str) -> Any:
-    """Return what a missing cell counts as, of the column's kind; None if nothing was typed."""
-    kind = kind_of(entry)
-    if kind in ("number", "integer") or entry["type"] == "integer":
-        return _number(_pointed(text, decimal))
-    return TRUTHS.get(text.lower(), text) if kind == "boolean" and text else text or None
-
-
-def _shown_fill(value: object, decimal: str) -> str:
-    return outcome(value) if isinstance(value, bool) else _shown(value, decimal)
-
-
 def _levels(text: str) -> list[str]:
     """Split levels at commas and lines; one that holds a comma stands in double quotes."""
     rows = csv.reader([",".join(text.splitlines())], skipinitialspace=True)
@@ -151,12 +108,12 @@ def _levels(text: str) -> list[str]:
 
 
 def _quoted(level: str) -> str:
-    if not set(level) & set(',"\n'):
-        return level
-    return '"' + level.replace('"', '""') + '"'
+    return '"' + level.replace('"', '""') + '"' if set(level) & set(',"\n') else level
 
 
 def _shown(value: object, decimal: str) -> str:
+    if isinstance(value, bool):
+        return outcome(value)
     if isinstance(value, float):
         return f"{value:.12g}".replace(".", decimal)
     return "" if value is None else str(value)
@@ -183,7 +140,7 @@ class Draft:
     """A schema in the making, and what is asked of it."""
 
     descriptor: dict[str, Any]
-    method: str = SELECTION
+    method: str = CHOICES[0].method
     intervals: bool = False
     rows: int | None = None
     rows_public: bool = False
@@ -210,7 +167,11 @@ class Draft:
             found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
             return found
         made = new_schema(table, **written)
-        made["fields"] = [_proposed(entry["name"]) for entry in made["fields"]]
+        proposals = [propose(entry["name"]) for entry in made["fields"]]
+        made["fields"] = [one.entry() for one in proposals]
+        for one, entry in zip(proposals, made["fields"], strict=True):
+            if one.kind == CATEGORY:  # whose levels are to be declared
+                entry.setdefault("constraints", {"enum": []})
         made["dpscreen"]["missing_target"] = LEAVE_OUT
         draft = cls(made)
         semicolons = made.get("dialect", {}).get("delimiter") == ";"
@@ -232,11 +193,26 @@ class Draft:
         return found
 
     def put(self, place: int, kind: str, low: str = "", high: str = "", levels: str = "") -> None:
-        """Take what was typed for a column."""
-        entry, bounds = self.entries[place], (low, high)
-        if kind in ("number", "integer"):
-            bounds = _pointed(low, self.decimal), _pointed(high, self.decimal)
-        set_column(entry, kind, *bounds, levels)
+        """Take what was typed for a column; what cannot be used stays, to be reported and fixed."""
+        if kind not in KIND_WORDS:
+            return
+        entry, read = self.entries[place], list[Any](_levels(levels))
+        word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
+        were_whole = kind == CATEGORY and entry.get("type") == "integer"
+        if were_whole and all(one.lstrip("-").isdigit() for one in read):
+            word, read = "integer", [int(one) for one in read]
+        entry["type"] = word
+        entry.pop("constraints", None)
+        if kind == CATEGORY:
+            entry["constraints"] = {"enum": read}
+        elif kind in ("number", "integer"):
+            least, most = (_number(_pointed(one, self.decimal)) for one in (low, high))
+            entry["constraints"] = {"minimum": least, "maximum": most}
+        elif kind == "date":
+            entry["constraints"] = {"minimum": low.strip() or None, "maximum": high.strip() or None}
+        if kind != "boolean":
+            entry.pop("trueValues", None)
+            entry.pop("falseValues", None)
         self._mark(entry)
         self.cache.clear()
 
@@ -244,12 +220,16 @@ class Draft:
         """Take the transform of a column, and what a missing cell counts as; "" for neither."""
         entry, name = self.entries[place], self.entries[place]["name"]
         kind = kind_of(entry)
-        transform = transform if kind in ("number", "integer") else "none"
-        value = _fill(fill.strip(), entry, self.decimal) if kind not in (SKIP, TEXT) else None
-        for key, given in (
-            ("transform", transform if transform != "none" else None),
-            ("fill", value),
-        ):
+        value: Any = fill.strip() or None
+        is_number = kind in ("number", "integer")
+        if kind in (SKIP, TEXT):
+            value = None
+        elif value is not None and (is_number or entry["type"] == "integer"):
+            value = _number(_pointed(value, self.decimal))
+        elif value is not None and kind == "boolean":
+            value = TRUTHS.get(value.lower(), value)
+        wanted = transform if is_number and transform != "none" else None
+        for key, given in (("transform", wanted), ("fill", value)):
             if given is not None:
                 self.block[key] = {**(self.block.get(key) or {}), name: given}
             elif name in (self.block.get(key) or {}):
@@ -275,11 +255,8 @@ class Draft:
         """Return what is declared so far."""
         return TableSchema.from_dict(self.descriptor)
 
-    def lines(self, places: Iterable[int]) -> list[ColumnLine]:
-        """Return some columns as the page shows them."""
-        return [self._line(place) for place in places]
-
-    def _line(self, place: int) -> ColumnLine:
+    def line(self, place: int) -> ColumnLine:
+        """Return a column as the page shows it."""
         entry = self.entries[place]
         constraints = entry.get("constraints") or {}
         kind, name = kind_of(entry), entry["name"]
@@ -291,7 +268,7 @@ class Draft:
             high=_shown(constraints.get("maximum"), self.decimal),
             levels=", ".join(_quoted(str(one)) for one in constraints.get("enum") or ()),
             transform=(self.block.get("transform") or {}).get(name, "none"),
-            fill=_shown_fill((self.block.get("fill") or {}).get(name), self.decimal),
+            fill=_shown((self.block.get("fill") or {}).get(name), self.decimal),
             why="" if name in self.reviewed else propose(name).why,
             problems=tuple(one.said(VOICE, located=False) for one in self._problems(place)),
         )
@@ -350,11 +327,6 @@ class Draft:
         return next(found, None)
 
     @property
-    def _target_low(self) -> float:
-        """Return the lower bound of the target, of a schema without problems."""
-        return float(self._completed().target_bounds[0])
-
-    @property
     def features(self) -> list[str]:
         """Return the columns that features are made of."""
         usable = self.usable()
@@ -374,24 +346,19 @@ class Draft:
 
     def problems(self) -> list[Message]:
         """Return what keeps the question from being asked, in the page's words."""
+        schema, choice = self._completed(), choice_of(self.method)
         found = self._schema_problems()
         messages = [one.said(VOICE) for one in found]
         several = (self.block.get("rows_per_unit") or 1) > 1
-        if several and self.has_intervals and not self.averages_units:
+        averaged = choice.table and choice.family.averages_units  # the rows of a unit together
+        if several and self.has_intervals and not averaged:
             messages.append(message("studio.intervals-need-one-row"))
-        choice = choice_of(self.method)
-        if not found and not choice.family.fits(self.classes, self._target_low):
+        if not found and not choice.family.fits(self.classes, float(schema.target_bounds[0])):
             unfit = message("studio.target-negative", model=choice.title)
             if choice.family.n_classes:
                 unfit = message("studio.target-not-binary", model=choice.title)
             messages.append(unfit)
         return messages
-
-    @property
-    def averages_units(self) -> bool:
-        """Whether the rows of a unit count together, so that their number does not matter."""
-        choice = choice_of(self.method)
-        return choice.table and choice.family.averages_units
 
     @property
     def has_intervals(self) -> bool:
@@ -450,7 +417,7 @@ class Draft:
         return f"{what} from {how_many(len(schema.feature_names), 'feature')}"
 
 
-def whole(text: str, most: int = MOST_ROWS) -> int | None:
+def whole(text: str) -> int | None:
     """Return a count that was typed; None if it is none."""
     digits = "".join(text.split()).replace(",", "").replace("\u202f", "")
-    return int(digits) if digits.isdecimal() and 1 <= int(digits[:12]) <= most else None
+    return int(digits) if digits.isdecimal() and 1 <= int(digits[:12]) <= MOST_ROWS else None

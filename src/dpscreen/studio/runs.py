@@ -40,9 +40,9 @@ class ReleaseRun:
         self.outcome: str | None = None
         self.message = ""
         self.unsaved: bytes | None = None
-        self._fit_seconds: float | None = None
-        if expected_cells is not None:
-            self._fit_seconds = START_SECONDS + expected_cells * SECONDS_PER_CELL
+        self._fit_seconds = (
+            None if expected_cells is None else START_SECONDS + expected_cells * SECONDS_PER_CELL
+        )
         self._since = time.monotonic()
         self._over = threading.Event()
         here, there = PROCESSES.Pipe(duplex=False)
@@ -70,25 +70,24 @@ class ReleaseRun:
             self.wait(10)
 
     def _listen(self, pipe: Connection) -> None:
+        """Take what `work.carry_out` sends until its process ends."""
         with suppress(EOFError, OSError):
             while True:
-                self._hear(*pipe.recv())
+                word, value = pipe.recv()
+                if word in STAGES:
+                    if word != self.stage:
+                        self._since = time.monotonic()
+                    self.stage, self.share = word, value
+                elif word == "unsaved":
+                    self.unsaved = value
+                elif word == "done":
+                    self.outcome = "done"  # even if someone has cancelled: it is on the shelf
+                elif self.outcome is None:
+                    self.outcome, self.message = word, value
         self._process.join()
         if self.outcome is None:
             self.outcome, self.message = "failed", "The process of the fit was ended."
         self._over.set()
-
-    def _hear(self, word: str, value: Any) -> None:
-        if word in STAGES:
-            if word != self.stage:
-                self._since = time.monotonic()
-            self.stage, self.share = word, value
-        elif word == "unsaved":
-            self.unsaved = value
-        elif word == "done":
-            self.outcome = "done"  # even if someone has cancelled: it is on the shelf
-        elif self.outcome is None:
-            self.outcome, self.message = word, value
 
     # --- what is shown --------------------------------------------------------------------------
 
@@ -154,13 +153,11 @@ class Simulations:
             for one in EPSILONS if ask else ():
                 if one not in self._points or self._points[one].cancelled():
                     self._points[one] = self._submit(work.simulated_point, case, one)
-            known = dict(self._points)
-        curve = BudgetCurve(case)
-        for future in known.values():
-            failed = not future.done() or future.cancelled() or future.exception() is not None
-            point = None if failed else future.result()
-            curve = curve if point is None else curve.with_point(point)
-        return curve, sum(not future.done() for future in known.values())
+            known = self._points.copy()
+        done = [one for one in known.values() if one.done()]
+        found = (one.result() for one in done if not one.cancelled() and one.exception() is None)
+        points = tuple(point for point in found if point is not None)
+        return BudgetCurve(case, points), len(known) - len(done)
 
     def page(self, name: str, key: str, function: Any, *arguments: Any) -> Future[str]:
         """Return a page that is being made, or is; one of another key under a name is given up."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,22 +44,8 @@ class Session:
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
         self.lock = threading.RLock()
-        self._loaded = False
         self._ticket: tuple[str, str] | None = None
         self._used: set[str] = set()
-
-    def warm(self) -> None:
-        """Load what releases are compared by once a page is out, if there are any."""
-        with self.lock:
-            if self._loaded or not self.shelf.releases():
-                return
-            self._loaded = True
-
-        def load() -> None:
-            with suppress(RuntimeError):  # the studio ends
-                import_module("dpscreen.models")
-
-        threading.Thread(target=load, daemon=True).start()
 
     @property
     def changed(self) -> bool:
@@ -101,7 +85,7 @@ class Session:
     def granted(self) -> PrivacyLedger:
         """Return the ledger; raise `Problems` if none is granted yet."""
         if (found := self.ledger) is None:
-            raise Problems("There is no ledger yet.")
+            raise Problems("There is no ledger yet: grant a budget first.")
         return found
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:

@@ -14,7 +14,7 @@ import json
 import shlex
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -122,15 +122,8 @@ class Shelf:
     def __init__(self, folder: Path, ledger: Path | None = None) -> None:
         self.folder = folder.absolute()
         self.schema_file = self.folder / "schema.json"
-        self._given_ledger = None if ledger is None else ledger.absolute()
+        self.ledger = (ledger or self.folder / "budget.ledger").absolute()
         self._lock: sqlite3.Connection | None = None
-
-    @property
-    def ledger(self) -> Path:
-        """Return where the ledger is; an earlier version's file, as long as it is not imported."""
-        kept, earlier = self.folder / "budget.ledger", self.folder / "ledger.db"
-        own = earlier if earlier.is_file() and not kept.exists() else kept
-        return self._given_ledger or own
 
     def open(self) -> None:
         """Take hold of the folder, and clear away what was left half-made."""
@@ -164,19 +157,18 @@ class Shelf:
 
     def releases(self) -> list[KeptRelease]:
         """Return all releases, the last one first."""
-        return sorted(self._found(), key=lambda one: -one.number)
-
-    def find(self, ticket: str) -> KeptRelease | None:
-        """Return the release that was made with a ticket."""
-        return next((one for one in self._found() if one.record.ticket == ticket), None)
-
-    def _found(self) -> Iterator[KeptRelease]:
+        found = []
         for folder in self.folder.glob("release-*"):
             number = folder.name.removeprefix("release-")
             with suppress(OSError, NotStrictJson, TypeError):  # a folder that is no release
                 record = ReleaseRecord(**strict_json((folder / RECORD).read_bytes()))
                 if number.isdecimal():
-                    yield KeptRelease(int(number), folder, record)
+                    found.append(KeptRelease(int(number), folder, record))
+        return sorted(found, key=lambda one: -one.number)
+
+    def find(self, ticket: str) -> KeptRelease | None:
+        """Return the release that was made with a ticket."""
+        return next((one for one in self.releases() if one.record.ticket == ticket), None)
 
     def keep(self, record: ReleaseRecord, files: Mapping[str, bytes]) -> int:
         """Put a release on the shelf, in one step, and return its number."""
@@ -187,16 +179,13 @@ class Shelf:
         written |= {"command.txt": record.command().encode(), "script.py": record.script().encode()}
         for name, content in (written | dict(files)).items():
             (beside / name).write_bytes(content)
-        return self._name(beside)
-
-    def _name(self, beside: Path) -> int:
-        number = max((one.number for one in self._found()), default=0)
+        number = 1 + max((one.number for one in self.releases()), default=0)
         while True:
-            number += 1
+            place = self.folder / f"release-{number:03d}"
             try:
-                beside.rename(self.folder / f"release-{number:03d}")
-            except OSError:
-                if not (self.folder / f"release-{number:03d}").exists():
-                    raise
-            else:
+                beside.rename(place)
                 return number
+            except OSError:
+                if not place.exists():
+                    raise
+            number += 1

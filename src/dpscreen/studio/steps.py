@@ -86,7 +86,7 @@ def table(session: Session, request: StepRequest) -> View | Go:
     if action in ("next", "drop") and len(draft.usable()) < 2:
         messages = [message("studio.two-columns")]
     content = {
-        "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
+        "lines": [draft.line(one) for one in places[(page - 1) * PER_PAGE : page * PER_PAGE]],
         "judged": request.posted,
         "kinds": KIND_WORDS,
         "transforms": TRANSFORMS,
@@ -170,18 +170,17 @@ def _take_question(session: Session, request: StepRequest) -> list[Message]:
         _picked(draft.possible_units(), request.text("unit")),
         request.text("rows-per-unit"),
     )
-    known = {one.method for one in CHOICES}
-    draft.method = request.text("model") if request.text("model") in known else draft.method
-    offered = choice_of(draft.method).offers_intervals
-    draft.intervals = offered and draft.method in request.all("intervals")
+    if request.text("model") in {one.method for one in CHOICES}:
+        draft.method = request.text("model")
+    choice = choice_of(draft.method)
+    draft.intervals = not choice.table and draft.method in request.all("intervals")
     rows = request.text("rows").strip()
     draft.rows = whole(rows) if rows else None
     draft.rows_public = request.text("rows-public") == "on" and draft.rows is not None
     problems = draft.problems()
     if rows and not draft.rows:
         problems = [*problems, message("studio.rows-not-a-number")]
-    has_rate = choice_of(draft.method).family.n_classes > 0
-    if has_rate and request.text("rate").strip():
+    if choice.family.n_classes and request.text("rate").strip():
         percent = request.number("rate")
         if percent is None or not 0 < percent < 100:
             return [*problems, message("studio.rate-not-a-share")]
@@ -209,18 +208,16 @@ def budget(session: Session, request: StepRequest) -> View | Go:
         except Problems as found:
             problems = found.messages
     ledger = session.ledger
-    content: dict[str, Any] = {"problems": problems}
     if ledger is None:
-        name = request.text("dataset") or session.table.stem
-        content |= {"ledger": None, "dataset": name}
+        content = {"ledger": None, "dataset": request.text("dataset") or session.table.stem}
     else:
-        content |= _live_content(session, ledger, request, session.delta(ledger)) | {
+        content = _live_content(session, ledger, request, session.delta(ledger)) | {
             "ledger": ledger.document(),
             "delta": request.text("delta") or f"{session.delta(ledger):g}",
             "least": LEAST,
             "most": MOST,
         }
-    return View("budget.html", content, 422 if problems else 200)
+    return View("budget.html", content | {"problems": problems}, 422 if problems else 200)
 
 
 def _take_budget(session: Session, request: StepRequest) -> Go:
@@ -304,8 +301,14 @@ def dry_run(session: Session, request: StepRequest) -> View | Go:
     """Fit simulated rows, and show the page that would come out."""
     if "dry-run" not in reachable(session):
         return Go("budget")
-    future = _dry_run_future(session)
-    problem = _problem(session, future)
+    from dpscreen.planning.fitting import FitFailed
+
+    future, problem = _dry_run_future(session), None
+    error = future.exception() if future.done() and not future.cancelled() else None
+    if isinstance(error, FitFailed):  # simulated rows hold no secret, but paths may be in it
+        problem = session.said(error)
+    elif error is not None:
+        problem = f"The dry run failed ({type(error).__name__})."
     content = {
         "ready": future.done() and problem is None,
         "failure": problem,
@@ -321,16 +324,6 @@ def _dry_run_future(session: Session) -> Future[str]:
     order, draft = session.order(session.granted), session.draft
     key = draft.fingerprint
     return session.simulations.page("dry run", key, work.dry_run_page, order, draft.rows)
-
-
-def _problem(session: Session, future: Future[str]) -> str | None:
-    error = future.exception() if future.done() and not future.cancelled() else None
-    if error is None:
-        return None
-    from dpscreen.planning.fitting import FitFailed
-
-    known = isinstance(error, FitFailed)  # simulated rows hold no secret, but paths may be in it
-    return session.said(error) if known else f"The dry run failed ({type(error).__name__})."
 
 
 def dry_run_page(session: Session, _asked: StepRequest) -> Response | Go:

@@ -16,14 +16,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import file_state, write_text
-from dpscreen.studio.questions import SELECTION
 from dpscreen.studio.shelf import ReleaseRecord, Shelf
 
 if TYPE_CHECKING:
@@ -39,21 +37,14 @@ HEAVY = (
 """What every process of ours needs, and what takes long to load."""
 
 
-def _processes() -> Any:
-    """Return how processes are made: where it is safe, from one that has everything loaded.
-
-    It is started with nothing of the server's, and only ever loads: what forks off it has drawn no
-    noise and read no row. Elsewhere each process starts anew: macOS does not like forks, and before
-    3.11.1 other users of the machine could talk to the one that forks (CVE-2022-42919).
-    """
-    if not sys.platform.startswith("linux") or sys.version_info < (3, 11, 1):
-        return multiprocessing.get_context("spawn")
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(list(HEAVY))
-    return found
-
-
-PROCESSES = _processes()
+# How processes are made: where it is safe, from one that has everything loaded. It is started with
+# nothing of the server's, and only ever loads: what forks off it has drawn no noise and read no
+# row. Elsewhere each process starts anew: macOS does not like forks, and before 3.11.1 other users
+# of the machine could talk to the one that forks (CVE-2022-42919).
+PROCESSES: Any = multiprocessing.get_context("spawn")
+if sys.platform.startswith("linux") and sys.version_info >= (3, 11, 1):
+    PROCESSES = multiprocessing.get_context("forkserver")
+    PROCESSES.set_forkserver_preload(list(HEAVY))
 MOST_DRY_ROWS, MOST_DRY_CELLS, USUAL_ROWS = 20_000, 4_000_000, 2_000
 DRY_TABLES = 6
 """How often the page of a dry run simulates: it serves to be looked at, not to be handed on."""
@@ -135,18 +126,6 @@ class ReleaseOrder:
         if file_state(self.table) != self.state:
             raise FitFailed(CHANGED)
 
-    def record(self, target: str) -> ReleaseRecord:
-        """Return what is kept of the order beside the model."""
-        shared = ("method", "epsilon", "delta", "n_rows", "inference")
-        return ReleaseRecord(
-            ticket=self.ticket,
-            at=datetime.now(UTC).isoformat(timespec="seconds"),
-            table=self.table.name,
-            target=target,
-            ledger=self.ledger.name,
-            **{name: getattr(self.fit, name) for name in shared},
-        )
-
 
 # --- the release ----------------------------------------------------------------------------------
 
@@ -177,6 +156,7 @@ def _outcome(order: ReleaseOrder, report: Report) -> tuple[str, Any]:
 
 def _release(order: ReleaseOrder, report: Report) -> int:
     """Check, read, book, fit and keep: in this order."""
+    from dpscreen.models.file import encoded
     from dpscreen.planning.fitting import (
         Booking,
         FitFailed,
@@ -186,6 +166,7 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     )
     from dpscreen.privacy import Budget
     from dpscreen.privacy.ledger import PrivacyLedger
+    from dpscreen.tables.schema import schema_text
 
     schema, model = order.fit.prepared(order.fit.n_rows)
     purpose = usual_purpose(schema, order.fit.method)
@@ -196,18 +177,35 @@ def _release(order: ReleaseOrder, report: Report) -> int:
         raise FitFailed(refusal)
     order.check_table()
     if order.checked:
-        told = partial(_told, report, "checking")
-        check_table(order.table, schema, "dpscreen studio --no-check", told)
+        check_table(
+            order.table,
+            schema,
+            "dpscreen studio --no-check",
+            progress=lambda share: report(("checking", share)),
+        )
     rows = _read(order, schema, report)
     order.check_table()  # rows of a file that changed meanwhile are of neither
     report(("fitting", None))
     fit_rows(model, rows, booking)
     report(("saving", None))
-    return _keep(order, model, schema, report)
-
-
-def _told(report: Report, stage: str, share: float) -> None:
-    report((stage, share))
+    # The model is kept before anything else, as the budget is gone; its page can be made later.
+    declared = schema.to_dict()
+    content = encoded(replace(model.released(), schema=declared))
+    files = {"model.json": content, "schema.json": schema_text(declared).encode()}
+    shared = ("method", "epsilon", "delta", "n_rows", "inference")
+    record = ReleaseRecord(
+        ticket=order.ticket,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        table=order.table.name,
+        target=schema.target,
+        ledger=order.ledger.name,
+        **{name: getattr(order.fit, name) for name in shared},
+    )
+    try:
+        return Shelf(order.folder, order.ledger).keep(record, files)
+    except OSError:  # the server hands the model out
+        report(("unsaved", content))
+        raise FitFailed(UNSAVED) from None
 
 
 def _read(order: ReleaseOrder, schema: Any, report: Report) -> Any:
@@ -216,31 +214,12 @@ def _read(order: ReleaseOrder, schema: Any, report: Report) -> Any:
 
     report(("reading", 0.0))
     if fits_memory(order.table, schema):
-        return read_rows(order.table, schema, progress=partial(_told, report, "reading"))
+        return read_rows(order.table, schema, progress=lambda share: report(("reading", share)))
     return scan(
         order.table,
         schema,
         progress=lambda done, all_: report(("passes", done / all_ if all_ else None)),
     )
-
-
-def _keep(order: ReleaseOrder, model: Any, schema: Any, report: Report) -> int:
-    """Keep the model before anything else, as the budget is gone; its page can be made later.
-
-    If the disk refuses, the model goes to the server, which hands it out.
-    """
-    from dpscreen.models.file import encoded
-    from dpscreen.planning.fitting import FitFailed
-    from dpscreen.tables.schema import schema_text
-
-    declared = schema.to_dict()
-    content = encoded(replace(model.released(), schema=declared))
-    files = {"model.json": content, "schema.json": schema_text(declared).encode()}
-    try:
-        return Shelf(order.folder, order.ledger).keep(order.record(schema.target), files)
-    except OSError:
-        report(("unsaved", content))
-        raise FitFailed(UNSAVED) from None
 
 
 # --- simulations, and pages of what is released already -------------------------------------------
@@ -266,6 +245,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
 
     from dpscreen.models.refusal import RequestedTable, table_needs
     from dpscreen.planning.fitting import FitFailed, FitRefused, fit_rows
+    from dpscreen.planning.model_page import expected_of
     from dpscreen.privacy import Budget
     from dpscreen.tables.dummy import simulate_table
     from dpscreen.tables.schema import TableSchema
@@ -283,25 +263,20 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
         if table_needs(model.table_rule, requested) is not None:  # all rows would be refused, too
             raise
         raise FitFailed(SMALLER.format(n_rows)) from None
-    expected = _expected(order, schema, n_rows)
+    expected, family = None, model.family  # None leaves it to the page
+    if order.method == family.selection and family.supposed_rate is None:
+        expected = expected_of(
+            n_rows=n_rows,
+            n_features=width,
+            epsilon=order.epsilon,
+            delta=order.delta,
+            rows_per_unit=schema.rows_per_unit,
+            split=order.inference is not None,
+            repetitions=DRY_TABLES,
+            family=family,
+        )
+
     return _page(model, schema, n_rows=n_rows, expected=expected, simulated=True)
-
-
-def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:
-    """Return what to expect of a selection, from few tables; None leaves it to the page."""
-    from dpscreen.planning.model_page import expected_of
-
-    if order.method != SELECTION:
-        return None
-    return expected_of(
-        n_rows=n_rows,
-        n_features=len(schema.feature_names),
-        epsilon=order.epsilon,
-        delta=order.delta,
-        rows_per_unit=schema.rows_per_unit,
-        split=order.inference is not None,
-        repetitions=DRY_TABLES,
-    )
 
 
 def released_page(folder: Path, ledger: dict[str, Any] | None) -> str:
