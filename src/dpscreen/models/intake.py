@@ -25,6 +25,7 @@ from dpscreen.models.categories import (
     is_number,
     is_truth,
 )
+from dpscreen.models.outcomes import as_outcomes, declared_classes, refuse_strangers
 from dpscreen.models.parameters import rows_per_unit
 from dpscreen.privacy.budget import ALL_ROWS, ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
@@ -90,25 +91,15 @@ NO_IDS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Ids:
-    """Whose each row is, in whole numbers: −1 where there is no id."""
-
-    codes: Integers
-    column: str | None = None
-
-    @property
-    def unit(self) -> Unit:
-        """Return the unit that a fit of these rows is for."""
-        return Unit(ALL_ROWS, self.column)
-
-
 def take_ids(
     estimator: BaseEstimator, X: Any, unit: Any, schema: TableSchema | None
-) -> tuple[Any, Ids | None]:
-    """Return the rows without their column of ids, if they have one, and the ids."""
+) -> tuple[Any, Integers | None, Unit]:
+    """Return the rows without their column of ids, the ids if there are any, and the unit.
+
+    Ids are whole numbers, −1 where there is none.
+    """
     if unit is None:
-        return X, None
+        return X, None, unit_of_rows(X, estimator.rows_per_unit, schema)
     if not estimator.averages_units:
         raise ValueError(
             f"unit: {type(estimator).__name__} counts rows, each of which is charged: give "
@@ -127,12 +118,17 @@ def take_ids(
         X, unit = X.drop(columns=column), X[column]
     from pandas import factorize
 
-    ids = _each_as_it_is(aligned(unit, X))
+    ids = aligned(unit, X)
+    if not isinstance(ids, np.ndarray):
+        # NumPy reads all ids of a list as one kind: a missing one would make floats of large
+        # numbers, which floats cannot distinguish.
+        cells = ids.astype(object) if hasattr(ids, "astype") else [*ids]
+        ids = np.array(cells, dtype=object)
     if ids.ndim != 1:
         raise ValueError("unit must have one id for each row.")
     codes = factorize(ids)[0].astype(np.int64)
     codes[[_is_no_id(one) for one in ids.tolist()]] = -1
-    return X, Ids(codes, column)
+    return X, codes, Unit(ALL_ROWS, column)
 
 
 def _is_no_id(one: Any) -> bool:
@@ -143,32 +139,6 @@ def _is_no_id(one: Any) -> bool:
     if isinstance(one, str):
         return not one
     return isinstance(one, int | float) and abs(one) >= 2**53
-
-
-def _each_as_it_is(ids: Any) -> AnyArray:
-    """Return ids as an array in which no id changes what another is.
-
-    NumPy reads all ids of a list as one kind: a missing one would make floats of large numbers,
-    which floats cannot distinguish.
-    """
-    if isinstance(ids, np.ndarray):
-        return ids
-    cells = ids.astype(object) if hasattr(ids, "astype") else [*ids]
-    return np.array(cells, dtype=object)
-
-
-def owned(rows: RowSource, ids: Ids | None) -> RowSource:
-    """Return rows that know whose they are, those of one unit together."""
-    if ids is None:
-        return rows
-    if not isinstance(rows, ArrayRows):
-        raise ValueError(NO_IDS)
-    if len(ids.codes) != rows.n_rows:
-        raise ValueError("unit must have one id for each row.")
-    kept = ids.codes >= 0
-    if not kept.any():
-        raise ValueError(NO_ROW_COUNTS)
-    return rows.where(kept).owned(ids.codes[kept])
 
 
 def aligned(y: Any, X: Any) -> Any:
@@ -188,12 +158,44 @@ def check_frame(X: Any, schema: TableSchema) -> None:
         schema.check(X).stop(CHECKED)
 
 
-def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    """Return X and y as private rows, or say what is wrong without quoting them."""
-    rows = (_rows if estimator.table_schema is None else _rows_of_schema)(estimator, X, y)
+def private_rows(
+    estimator: BaseEstimator, X: Any, y: Any, ids: Integers | None = None
+) -> RowSource:
+    """Return X and y as private rows, or say what is wrong without quoting them.
+
+    Targets that have classes are 0 and 1. With ids, the rows of a unit are together.
+    """
+    y, schema = aligned(y, X), estimator.table_schema
+    if estimator.family.n_classes:
+        estimator.classes_ = declared_classes(estimator.classes)
+        if schema is not None:
+            own = declared_classes(schema.classes)
+            if list(estimator.classes) not in ([0, 1], own.tolist()):
+                raise ValueError(
+                    "classes are not those of the schema's target: leave classes out."
+                )
+            estimator.classes_ = own
+    y = y if isinstance(y, str) else _numbers(estimator, y)
+    rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y)
     if rows.n_rows > MOST_ROWS:
         raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
-    return rows
+    if estimator.family.n_classes:
+        refuse_strangers(rows)
+    if ids is None:
+        return rows
+    if not isinstance(rows, ArrayRows):
+        raise ValueError(NO_IDS)
+    if len(ids) != rows.n_rows:
+        raise ValueError("unit must have one id for each row.")
+    kept = ids >= 0
+    if not kept.any():
+        raise ValueError(NO_ROW_COUNTS)
+    return rows.where(kept).owned(ids[kept])
+
+
+def _numbers(estimator: BaseEstimator, y: Any) -> Any:
+    """Return the target, or a part of it, as numbers: 0 and 1 of classes."""
+    return as_outcomes(y, estimator.classes_) if estimator.family.n_classes else y
 
 
 def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -223,7 +225,8 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows | EncodedRows):
         return _schema_rows(estimator, X, y)
     if not isinstance(X, np.ndarray) and is_stream(X):
-        return _streamed_rows(estimator, X, y)
+        with closing(frames_of(X)) as frames:
+            return _spooled(estimator, frames, y)
     columns = frame_columns(X, estimator.categories)
     if columns is not None:
         estimator.columns_ = columns
@@ -231,7 +234,15 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
         return sparse_rows(estimator, X, y)
     if _is_dask(X):
         return _dask_rows(estimator, X, y)
-    if _is_mapped(X, y):
+    if (
+        isinstance(X, np.memmap)  # a large table of numbers, with a target beside it
+        and X.ndim == 2
+        and X.dtype.kind in "iuf"
+        and X.nbytes >= STREAMED_BYTES
+        and isinstance(y, np.ndarray)
+        and y.dtype.kind in "biuf"
+        and y.shape == (len(X),)
+    ):
         return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*rows_and_target(estimator, X, y))
 
@@ -262,13 +273,8 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
     return _named(estimator, found.owned(X.keys), names)
 
 
-def _streamed_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    """Return the rows of a source that exports Arrow, whose columns but the target are features."""
-    with closing(frames_of(X)) as frames:
-        return _spooled(estimator, frames, y)
-
-
 def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSource:
+    """Return the rows of a source that exports Arrow, whose columns but the target are features."""
     first = next(frames, None)
     if not isinstance(y, str) or first is None or y not in first.columns:
         raise ValueError(
@@ -280,7 +286,7 @@ def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSour
         del estimator.columns_
 
     def arrays(frame: Any) -> tuple[Array, Array]:
-        return rows_and_target(estimator, frame.drop(columns=y), estimator._as_numbers(frame[y]))
+        return rows_and_target(estimator, frame.drop(columns=y), _numbers(estimator, frame[y]))
 
     features, target = arrays(first)
     parts = chain([(features, target)], map(arrays, frames))
@@ -371,19 +377,6 @@ def in_memory(rows: RowSource) -> tuple[Array, Array]:
             "data frame."
         )
     return rows.X, rows.y
-
-
-def _is_mapped(X: Any, y: Any) -> bool:
-    """Whether X is a large table of numbers mapped from disk, with a target beside it."""
-    return (
-        isinstance(X, np.memmap)
-        and X.ndim == 2
-        and X.dtype.kind in "iuf"
-        and X.nbytes >= STREAMED_BYTES
-        and isinstance(y, np.ndarray)
-        and y.dtype.kind in "biuf"
-        and y.shape == (len(X),)
-    )
 
 
 def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | None) -> RowSource:
