@@ -84,14 +84,14 @@ class Charges:
     """
 
     def __init__(self, ledger: Any, limit: ZCDP, unit: Unit, purpose: str) -> None:
-        named = isinstance(ledger, str | os.PathLike)
-        self._ledger = PrivacyLedger(ledger) if named else ledger
-        self._limit, self._unit, self._purpose = limit, unit, purpose
+        self._ledger, self._limit, self._unit, self._purpose = ledger, limit, unit, purpose
         self.booked = ZCDP.free()
         self._marks: frozenset[str] = frozenset()
 
     def recognise(self, rows: RowSource) -> None:
-        """Make the marks by which the ledger knows whether it has booked these rows before."""
+        """Open the ledger; make the marks by which it knows if it has booked these rows before."""
+        if isinstance(self._ledger, str | os.PathLike):
+            self._ledger = PrivacyLedger(self._ledger)
         key = getattr(self._ledger, "row_key", None)
         if key is not None:
             self._marks = rows.marks(key)
@@ -152,8 +152,6 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     _books_in_parts: ClassVar[bool] = False
     """Whether each part of the budget is booked just before it is released."""
-
-    _takes_sparse: ClassVar[bool] = False
 
     @classmethod
     def from_formula(cls, formula: str, schema: Any, **settings: Any) -> Self:
@@ -276,15 +274,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                         count_fit(values, refusal.charged, budget.delta)
                     raise
 
-        # What released numbers and public ones warn of.
-        if self.fallback_ is not None:
-            warnings.warn(fallback_words(self.fallback_), FallbackWarning, stacklevel=2)
-        n_rows = getattr(self, "n_rows_", self.n_rows)
-        if n_rows is not None and budget.delta * n_rows >= 1:
-            warnings.warn(WEAK_DELTA, WeakDeltaWarning, stacklevel=2)
-        if notes := getattr(self, "bounds_notes_", ()):
-            found = "; ".join(map(str, notes))
-            warnings.warn(SHARED_VALUE.format(found=found), BoundsWarning, stacklevel=2)
+        self._warn_of_release(budget.delta)
         if counted:
             count_fit(values, ZCDP.within(budget), budget.delta)
         return self
@@ -326,7 +316,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.family.in_parts
-        tags.input_tags.sparse = self._takes_sparse and getattr(self, "standardize", 0) is not True
+        tags.input_tags.sparse = (
+            getattr(self, "_takes_sparse", False) and getattr(self, "standardize", 0) is not True
+        )
         if tags.regressor_tags is not None:
             tags.regressor_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
         return tags
@@ -384,6 +376,17 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _warn(self, settings: Settings, ledger: Any) -> None:
         """Warn, two calls up, of what this fit does not keep."""
 
+    def _warn_of_release(self, delta: float) -> None:
+        """Warn, two calls up, of what released numbers and public ones show."""
+        if self.fallback_ is not None:
+            warnings.warn(fallback_words(self.fallback_), FallbackWarning, stacklevel=3)
+        n_rows = getattr(self, "n_rows_", self.n_rows)
+        if n_rows is not None and delta * n_rows >= 1:
+            warnings.warn(WEAK_DELTA, WeakDeltaWarning, stacklevel=3)
+        if notes := getattr(self, "bounds_notes_", ()):
+            found = "; ".join(map(str, notes))
+            warnings.warn(SHARED_VALUE.format(found=found), BoundsWarning, stacklevel=3)
+
     @abstractmethod
     def _prepare(
         self, settings: Settings, promise: Promise, noise: Noise, rows: RowSource
@@ -400,7 +403,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     def _keep(self, stage: str, units: PublicUnits, solution: Solution) -> None:
         """Hold what is released by now as a whole model, or raise and hold what was before."""
-        vars(self).update(self._state(units, solution), fallback_=stage)
+        self.__dict__.update(self._state(units, solution), fallback_=stage)
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         """Return the attributes of a model with these weights, in the user's units."""
@@ -444,7 +447,7 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         """Release weights for what is left of the budget; `rows` are those of the task."""
 
-    def _settings(self, unit: Unit) -> Choices:
+    def _settings(self, _unit: Unit) -> Choices:
         if not isinstance(self.standardize, bool | np.bool_):
             check.choice("standardize", self.standardize, ("auto",))
         return Choices(
@@ -539,7 +542,7 @@ class ScalingModel(PrivateEstimator[Choices]):
             notes.append(BoundsNote(name, low, high, None if end == NEITHER else end))
         at = end_of_target(task, units)
         if at is not None:
-            notes.append(BoundsNote(None, *map(float, units.target_bounds), at))
+            notes.append(BoundsNote(None, *units.target_ends, at))
         self.bounds_notes_ = tuple(notes)
         weights = np.zeros(units.n_candidates)
         weights[task.n_features :] = task.start

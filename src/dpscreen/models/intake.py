@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-from dpscreen._core.arrays import AnyArray, Array, Integers
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.models.categories import (
     NOT_NUMBERS,
     FrameColumns,
@@ -171,9 +170,7 @@ def private_rows(
         if schema is not None:
             own = declared_classes(schema.classes)
             if list(estimator.classes) not in ([0, 1], own.tolist()):
-                raise ValueError(
-                    "classes are not those of the schema's target: leave classes out."
-                )
+                raise ValueError("classes are not those of the schema's target: leave classes out.")
             estimator.classes_ = own
     y = y if isinstance(y, str) else _numbers(estimator, y)
     rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y)
@@ -231,7 +228,10 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if columns is not None:
         estimator.columns_ = columns
     if is_sparse(X, columns) and getattr(estimator, "_takes_sparse", False):
-        return sparse_rows(estimator, X, y)
+        rows, target = _quietly(estimator, _matrix(estimator, X), y=y, y_numeric=True, **_SPARSE)
+        _quietly(estimator, X, skip_check_array=True)
+        # Malformed indices are found here, before anything is booked.
+        return SparseRows(without_duplicates(rows), target)
     if _is_dask(X):
         return _dask_rows(estimator, X, y)
     if (
@@ -359,14 +359,11 @@ def is_sparse(X: Any, columns: FrameColumns | None = None) -> bool:
     """Whether X is a scipy matrix or array, or a frame of sparse columns beside its categories."""
     if sparse.issparse(X):
         return True
+    if not is_frame(X):
+        return False
     levels = () if columns is None else columns.levels
-    dtypes = [one for name, one in _typed_columns(X) if name not in levels]
+    dtypes = [one for name, one in zip(X.columns, X.dtypes, strict=True) if name not in levels]
     return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
-
-
-def _typed_columns(X: Any) -> list[tuple[Any, Any]]:
-    """Return the names and types of the columns of a frame; none if X is not one."""
-    return list(zip(X.columns, X.dtypes, strict=True)) if is_frame(X) else []
 
 
 def in_memory(rows: RowSource) -> tuple[Array, Array]:
@@ -430,18 +427,6 @@ def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
     return rows, target
 
 
-def _read_by_schema(estimator: BaseEstimator, X: Any) -> Any:
-    """Return the features of a raw table, if the model has a schema by which to read it."""
-    schema = estimator.table_schema
-    if schema is None or not (is_frame(X) or is_in_memory(X) or is_stream(X)):
-        return X
-    import pandas as pd
-
-    table = X.compute() if _is_dask(X) else X
-    names = list(estimator.feature_names_in_)
-    return pd.DataFrame(schema.encode_features(table, names), columns=names)
-
-
 def scored_rows(estimator: BaseEstimator, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Return the targets of rows to score, which rows have one, and their weights.
 
@@ -463,10 +448,16 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
 
     Of a source that exports Arrow, the columns of the fit are read.
     """
-    X = _read_by_schema(estimator, X)
+    schema = estimator.table_schema
+    if schema is not None and (is_frame(X) or is_in_memory(X) or is_stream(X)):
+        import pandas as pd
+
+        table = X.compute() if _is_dask(X) else X
+        names = list(estimator.feature_names_in_)
+        X = pd.DataFrame(schema.encode_features(table, names), columns=names)
     if is_stream(X):
-        names = [*getattr(estimator, "feature_names_in_", ())] or None
-        parts = [rows_alone(estimator, frame) for frame in frames_of(X, names)]
+        fitted = [*getattr(estimator, "feature_names_in_", ())] or None
+        parts = [rows_alone(estimator, frame) for frame in frames_of(X, fitted)]
         return np.concatenate(parts) if parts else np.empty((0, estimator.n_features_in_))
     columns = _with_levels(estimator)
     if columns is None:
@@ -509,7 +500,14 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
 
     def look() -> Any:
         found = validate_data(estimator, X, **options)
-        return found if "y" not in options else (found[0], _target(found[1]))
+        if "y" not in options:
+            return found
+        rows, y = found
+        if y.dtype.kind not in "biuf":
+            raise ValueError("text or dates")
+        target = np.asarray(y, dtype=np.float64)
+        assert_all_finite(target, input_name="y")  # what was an object may be NaN now
+        return rows, target
 
     return _without_quoting(look, X)
 
@@ -527,18 +525,10 @@ def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
     raise kind(message)
 
 
-def _target(y: Any) -> Array:
-    """Return the target as float64, looked over once more: what was an object may be NaN now."""
-    if y.dtype.kind not in "biuf":
-        raise ValueError("text or dates")
-    numbers = np.asarray(y, dtype=np.float64)
-    assert_all_finite(numbers, input_name="y")
-    return numbers
-
-
 def _refuse_text(X: Any, y: Any) -> None:
     """Refuse text by its type, whether or not this text would pass for numbers."""
-    columns = _columns_but(_number_or_object, X)
+    # Plain objects may be numbers, and are looked at one by one, later.
+    columns = _columns_but(lambda one: str(one).lower() == "object" or is_number(one), X)
     if columns:
         raise ValueError(NOT_NUMBERS.format(where=columns))
     for name, values in (("X", X), ("y", y)):
@@ -559,22 +549,10 @@ def _without_values(message: str, X: Any) -> str:
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
     """Name the columns of a data frame whose type does not fit: names are public."""
-    names = [str(name) for name, dtype in _typed_columns(X) if not fits(dtype)]
+    if not is_frame(X):
+        return ""
+    names = [str(name) for name, one in zip(X.columns, X.dtypes, strict=True) if not fits(one)]
     return f"X, column {', '.join(names)}," if names else ""
-
-
-def _number_or_object(dtype: Any) -> bool:
-    """Whether a type may hold numbers: plain objects are looked at one by one, later."""
-    return str(dtype).lower() == "object" or is_number(dtype)
-
-
-def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
-    """Return X and y as sparse rows, or say what is wrong without quoting them."""
-    matrix = _matrix(estimator, X)
-    rows, target = _quietly(estimator, matrix, y=y, y_numeric=True, **_SPARSE)
-    _quietly(estimator, X, skip_check_array=True)
-    # Malformed indices are found here, before anything is booked.
-    return SparseRows(without_duplicates(rows), target)
 
 
 def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
@@ -586,17 +564,15 @@ def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
 
 def _matrix(estimator: BaseEstimator, X: Any) -> Any:
     """Return a sparse data frame as a scipy matrix, its categories encoded; a matrix as it is."""
+    if sparse.issparse(X):
+        return X
     columns = _with_levels(estimator)
-    if columns is None:
-        return X if sparse.issparse(X) else _matrix_of(X)
-    return columns.encoded_sparse(X, _matrix_of(_numbers_of(columns, X)))
-
-
-def _matrix_of(frame: Any) -> Any:
+    frame = X if columns is None else _numbers_of(columns, X)
     if any(dtype.fill_value != 0 for dtype in frame.dtypes):
         raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
     if any(map(is_truth, frame.dtypes)):
         import pandas as pd
 
         frame = frame.astype(pd.SparseDtype(np.float64, 0))
-    return frame.sparse.to_coo()
+    matrix = frame.sparse.to_coo()
+    return matrix if columns is None else columns.encoded_sparse(X, matrix)

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules, split
-from dpscreen.solvers.base import Choices, Path, Solution, Task
+from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
 from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
 from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
@@ -35,22 +36,20 @@ SOLVERS: dict[str, Callable[[Task], Solution]] = {
 }
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class SparseModel(ScalingModel):
     """The goal of a sparse model: all features at once or a path of them, and its quality."""
 
-    n_iter: int | None
-    max_features: int | None
-    inference: str | None
-    quality: bool
-    row_norm: float | None = None
-    radius: float | None = None
-    clip: float | None = None
-    solver: str = "auto"
+    n_iter: int | None = None
+    max_features: int | None = None
+    standardize: bool | str = "auto"
+    inference: str | None = None
+    quality: bool = True
 
-    path_: Path | None
-    selected_: Mask
-    q_values_: Array
-    inference_: Inference
+    row_norm: ClassVar[float | None] = None
+    radius: ClassVar[float | None] = None
+    clip: ClassVar[float | None] = None
+    solver: ClassVar[str] = "auto"
 
     _takes_sparse = True
 
@@ -172,7 +171,7 @@ class SparseModel(ScalingModel):
         self._keep(MODEL, model.units, solution)
         return replace(task, design=model.design, spread=model.spread), model.units, solution
 
-    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, object]:
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         n_features = len(units.feature_bounds)
         q_values = solution.q_values
         return super()._state(units, solution) | {
@@ -328,15 +327,10 @@ class PrivateLasso(SparseModel):
     True
     """
 
-    radius: float | None = None
-    n_iter: int | None = None
-    clip: float | None = None
-    row_norm: float | None = None
-    max_features: int | None = None
-    standardize: bool | str = "auto"
-    inference: str | None = None
-    solver: str = "auto"
-    quality: bool = True
+    radius: float | None = None  # type: ignore[misc]
+    clip: float | None = None  # type: ignore[misc]
+    row_norm: float | None = None  # type: ignore[misc]
+    solver: str = "auto"  # type: ignore[misc]
     rows_per_unit: int | None = None  # type: ignore[misc]
 
 

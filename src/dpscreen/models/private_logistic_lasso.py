@@ -91,9 +91,4 @@ feature_names_in_, feature_names_out_, columns_
     True
     """
 
-    n_iter: int | None = None
-    max_features: int | None = None
-    standardize: bool | str = "auto"
-    inference: str | None = None
-    quality: bool = True
     rows_per_unit: int | None = None  # type: ignore[misc]

@@ -190,6 +190,10 @@ class TableEstimator(TableModel, ScalingModel):
         self._keep(MODEL, units, solution)
         names = tuple(map(str, self.feature_names_out_))
         slopes, constant = units.in_users_units(found.weights)
+        # Features without an interval that have bounds as 0 and 1, and may be numbers.
+        alone = (one.feature for one in found.unidentified if not (one.partners or one.nuisance))
+        binary = is_yes_no(units.feature_bounds)
+        numbers = [j for j in alone if binary[j] and "=" not in names[j]]
         self.table_ = replace(
             self.table_,
             coefficients=np.append(slopes, (constant,) * units.constant),
@@ -203,7 +207,7 @@ class TableEstimator(TableModel, ScalingModel):
             undetected=found.undetected,
             reasons={one.feature: why_unidentified(one, names) for one in found.unidentified}
             | ({} if offset is None else {offset: OFFSET}),
-            binary_bounds=_binary_bounds(found, names, wide),
+            binary_bounds=frozenset(numbers),
             nuisance=frozenset(one.feature for one in found.unidentified if one.nuisance),
             plain_errors=found.plain,
         )
@@ -213,13 +217,6 @@ class TableEstimator(TableModel, ScalingModel):
 def _requested(n_rows: int, rows: RowSource, budget: Budget, choices: Choices) -> RequestedTable:
     counted = "row" if rows.owners is None else "unit"
     return RequestedTable(n_rows, rows.n_features, budget, choices.intercept, counted)
-
-
-def _binary_bounds(found: TableRelease, names: tuple[str, ...], wide: WideTask) -> frozenset[int]:
-    """Return the features without an interval that have bounds as 0 and 1, and may be numbers."""
-    binary = is_yes_no(wide.units.feature_bounds)
-    alone = (one.feature for one in found.unidentified if not (one.partners or one.nuisance))
-    return frozenset(j for j in alone if binary[j] and "=" not in names[j])
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -68,9 +68,4 @@ bounds_notes_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, 
     family: ClassVar[Family] = POISSON
 
     offset: str | int | None = None
-    n_iter: int | None = None
-    max_features: int | None = None
-    standardize: bool | str = "auto"
-    inference: str | None = None
-    quality: bool = True
     rows_per_unit: int | None = None  # type: ignore[misc]

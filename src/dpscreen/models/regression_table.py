@@ -194,7 +194,7 @@ class TableReadings:
             as they have no interval, and those of them that are `left_out` of the model. Print it.
         """
         table = self._table
-        places = table.places([names] if isinstance(names, str) else names)
+        places = places_of([names] if isinstance(names, str) else names, table.names)
         told = [table.names[place] for place in places]
         there = [place for place in places if table.given[place]]
         if not there:
@@ -374,10 +374,6 @@ class RegressionTable(TableReadings):
         """Return how far intervals without privacy would reach, about: least squares' own."""
         half = float(ndtri(0.5 + level / 2)) * self.plain_errors
         return np.where(self.given, half, np.nan)
-
-    def places(self, names: Sequence[str]) -> list[int]:
-        """Return where coefficients stand; a category stands for its levels."""
-        return places_of(names, self.names)
 
     def inference(self, family: Family = GAUSSIAN) -> Inference:
         """Return the intervals at 95 %, and what they mean."""
@@ -604,15 +600,15 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
     }
 
 
-def _marked(found: Mapping[str, Any], name: str) -> frozenset[int]:
-    return frozenset(int(one["feature"]) for one in found["left_out"] if one.get(name))
-
-
 def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) -> RegressionTable:
     """Return the table of d features in a model file, or raise a ValueError."""
     arrays = {name: np.array(found[name], dtype=np.float64) for name in _ARRAYS}
     covariance, k = arrays["covariance"], len(names)
     left_out = {int(one["feature"]): prose(one["reason"]) for one in found["left_out"]}
+    marked = {
+        name: frozenset(int(one["feature"]) for one in found["left_out"] if one.get(name))
+        for name in ("binary_bounds", "nuisance")
+    }
     shapes = {"covariance": (k, k), "scales": (d,)}
     for name, array in arrays.items():
         if array.shape != shapes.get(name, (k,)):
@@ -630,8 +626,8 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         shortened=float(found["shortened"]),
         undetected=float(found["undetected"]),
         reasons=left_out,
-        binary_bounds=_marked(found, "binary_bounds"),
-        nuisance=_marked(found, "nuisance"),
+        binary_bounds=marked["binary_bounds"],
+        nuisance=marked["nuisance"],
         **arrays,
     )
 
