@@ -76,6 +76,7 @@ class BoundsWarning(UserWarning):
     """Released numbers say that declared bounds cut most rows off. Reporting it costs nothing."""
 
 
+@dataclass
 class Charges:
     """What a fit has booked of its limit, in a ledger if there is one: before it is spent.
 
@@ -83,30 +84,32 @@ class Charges:
     61).
     """
 
-    def __init__(self, ledger: Any, limit: ZCDP, unit: Unit, purpose: str) -> None:
-        self._ledger, self._limit, self._unit, self._purpose = ledger, limit, unit, purpose
-        self.booked = ZCDP.free()
-        self._marks: frozenset[str] = frozenset()
+    ledger: Any
+    limit: ZCDP
+    unit: Unit
+    purpose: str
+    booked: ZCDP = field(default_factory=ZCDP.free)
+    marks: frozenset[str] = frozenset()
 
     def recognise(self, rows: RowSource) -> None:
         """Open the ledger; make the marks by which it knows if it has booked these rows before."""
-        if isinstance(self._ledger, str | os.PathLike):
-            self._ledger = PrivacyLedger(self._ledger)
-        key = getattr(self._ledger, "row_key", None)
+        if isinstance(self.ledger, str | os.PathLike):
+            self.ledger = PrivacyLedger(self.ledger)
+        key = getattr(self.ledger, "row_key", None)
         if key is not None:
-            self._marks = rows.marks(key)
+            self.marks = rows.marks(key)
 
     def check(self) -> None:
         """Raise `BudgetRefused` if the ledger does not cover the whole limit even now."""
-        if not isinstance(self._ledger, PrivacyLedger):
+        if not isinstance(self.ledger, PrivacyLedger):
             return
-        self._ledger.check_unit(str(self._unit))
-        left = self._ledger.remaining
-        if left < self._limit:
-            delta = self._ledger.budget.delta
+        self.ledger.check_unit(str(self.unit))
+        left = self.ledger.remaining
+        if left < self.limit:
+            delta = self.ledger.budget.delta
             raise BudgetRefused(
-                f"too little budget is left: the fit needs rho={float(self._limit):g}, and "
-                f"rho={float(left):g} remains for {self._ledger.dataset!r}. Nothing was booked.",
+                f"too little budget is left: the fit needs rho={float(self.limit):g}, and "
+                f"rho={float(left):g} remains for {self.ledger.dataset!r}. Nothing was booked.",
                 remaining=left,
                 epsilon=left.epsilon(delta),
             )
@@ -114,8 +117,8 @@ class Charges:
     def book(self, cost: ZCDP | None = None) -> None:
         """Book a part of the limit for good, or what is left of it; or raise `BudgetRefused`."""
         if cost is None:
-            cost = ZCDP(self._limit.rho - self.booked.rho)
-        reserve(self._ledger, cost, purpose=self._purpose, unit=self._unit, marks=self._marks)
+            cost = ZCDP(self.limit.rho - self.booked.rho)
+        reserve(self.ledger, cost, purpose=self.purpose, unit=self.unit, marks=self.marks)
         self.booked = self.booked + cost
 
 

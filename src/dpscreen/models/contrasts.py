@@ -46,7 +46,7 @@ def linear_hypotheses(text: str, names: Sequence[str]) -> tuple[Array, Array, tu
     """
     from formulaic.utils.constraints import LinearConstraints  # type: ignore[import-untyped]
 
-    spelled = {}
+    spelled: dict[str, int] = {}
     for j, name in enumerate(names):
         spelled |= {name: j, f"`{name}`": j}
         if level := _LEVEL.fullmatch(name):

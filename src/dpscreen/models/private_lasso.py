@@ -46,7 +46,7 @@ class SparseModel(ScalingModel):
     inference: str | None = None
     quality: bool = True
 
-    row_norm: ClassVar[float | None] = None
+    row_norm: ClassVar[float | None] = None  # type: ignore[misc]
     radius: ClassVar[float | None] = None
     clip: ClassVar[float | None] = None
     solver: ClassVar[str] = "auto"
@@ -378,4 +378,4 @@ class FreeScreen(PrivateLasso):
     True
     """
 
-    solver: str = FREE_SCREEN
+    solver: str = FREE_SCREEN  # type: ignore[misc]
