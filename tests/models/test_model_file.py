@@ -105,19 +105,6 @@ def test_what_is_not_known_of_quality_is_null_in_the_file_with_a_reason():
         assert encoded(decoded(found)) == found
 
 
-def test_files_of_earlier_versions_are_read_without_what_held_for_cut_values():
-    content = json.loads(encoded(fitted("lasso").released()))
-    quality = content["model"]["quality"]
-    del quality["r2_reason"], quality["error_reason"]
-    quality |= {"cut_r2": 0.5, "cut_r2_low": 0.4, "cut_r2_high": 0.6, "cut_error": 7.0}
-    quality |= {"r2": None, "r2_low": None, "r2_high": None}
-    quality |= {"typical_error": None, "error_low": 3.0, "error_high": None}
-    found = decoded(json.dumps(content).encode()).quality
-    assert math.isnan(found.r2)
-    assert math.isnan(found.error_low)
-    assert found.r2_reason == found.error_reason == "noise"
-
-
 TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")
 
 

@@ -259,7 +259,25 @@ class PrivateLinearModel(LinearModel):
             coefficients (only tables have one).
         """
         check_is_fitted(self)
-        return partial_effect_of(self, variable, n_points, at or {}, alpha)
+        import pandas as pd
+
+        baseline = Baseline.of(self)
+        low, high = baseline.range_of(variable)
+        values = np.linspace(low, high, n_points)
+        rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at or {})
+        given = rows if hasattr(self, "feature_names_in_") else rows.to_numpy()
+        design = rows_alone(self, given)
+        if self._clips_to is not None:
+            design = np.clip(design, *self._clips_to.T)
+        weights, table = design[:-1] - design[-1], getattr(self, "table_", None)
+        if table is None:
+            estimate, half = weights @ np.ravel(self.coef_), np.full(n_points, np.nan)
+        else:
+            constants = np.zeros((n_points, len(table.names) - table.n_features))
+            found = Combinations.of(table, np.hstack([weights, constants]))
+            estimate, half = found.estimate, found.half_widths(alpha)
+        columns = {"estimate": estimate, "lower": estimate - half, "upper": estimate + half}
+        return pd.DataFrame(columns, index=pd.Index(values, name=variable))
 
     def to_formula(
         self,
@@ -395,31 +413,6 @@ class PrivateLinearModel(LinearModel):
     @abstractmethod
     def released(self) -> Release:
         """Return all that the model has released."""
-
-
-def partial_effect_of(
-    model: PrivateLinearModel, variable: str, n_points: int, at: Mapping[str, Any], alpha: float
-) -> pd.DataFrame:
-    """Return estimate, lower and upper at values of a variable; see `partial_effect`."""
-    import pandas as pd
-
-    baseline = Baseline.of(model)
-    low, high = baseline.range_of(variable)
-    values = np.linspace(low, high, n_points)
-    rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at)
-    given = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
-    design = rows_alone(model, given)
-    if model._clips_to is not None:
-        design = np.clip(design, *model._clips_to.T)
-    weights, table = design[:-1] - design[-1], getattr(model, "table_", None)
-    if table is None:
-        estimate, half = weights @ np.ravel(model.coef_), np.full(n_points, np.nan)
-    else:
-        constants = np.zeros((n_points, len(table.names) - table.n_features))
-        found = Combinations.of(table, np.hstack([weights, constants]))
-        estimate, half = found.estimate, found.half_widths(alpha)
-    columns = {"estimate": estimate, "lower": estimate - half, "upper": estimate + half}
-    return pd.DataFrame(columns, index=pd.Index(values, name=variable))
 
 
 class OutcomeModel(ClassifierMixin):

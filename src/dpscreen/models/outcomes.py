@@ -6,7 +6,6 @@ before a budget is booked, in words that repeat no label.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -79,10 +78,12 @@ def _outcomes(y: Any, classes: AnyArray) -> Array:
             found[labels == label] = place
         return found
     places = {label: float(place) for place, label in enumerate(classes.tolist())}
-    listed = [
-        places.get(label, STRANGER) if isinstance(label, Hashable) else STRANGER
-        for label in labels.ravel().tolist()
-    ]
+    listed = []
+    for label in labels.ravel().tolist():
+        try:
+            listed.append(places.get(label, STRANGER))
+        except TypeError:  # what cannot be looked up is no label
+            listed.append(STRANGER)
     return np.array(listed, dtype=np.float64).reshape(labels.shape)
 
 

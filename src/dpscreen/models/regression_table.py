@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
@@ -383,25 +383,24 @@ class RegressionTable(TableReadings):
             FeatureInterval.of(j, self.names[j], *(float(one[j]) for one in numbers))
             for j in np.flatnonzero(self.given[: self.n_features]).tolist()
         )
-        return Inference(bool(intervals), " ".join(self._meaning(family)), intervals)
-
-    def _meaning(self, family: Family) -> Iterator[str]:
-        """Yield what intervals are for, and what they are not."""
-        if not self.given[: self.n_features].any():
+        if not intervals:
             why = set(self.reasons.values())
-            told = f": {why.pop()}" if len(why) == 1 else ", for reasons that table_.reasons has."
-            yield f"Intervals are not available{told}"
-            return
-        words = family.words
+            if len(why) == 1:
+                return Inference.not_available(why.pop())
+            told = "Intervals are not available, for reasons that table_.reasons has."
+            return Inference(False, told, ())
+        words, given = family.words, self.given
         model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
-        yield MEANING.format(
+        meaning = MEANING.format(
             model=f"of {words.predictor} {model}" if words.predictor else model,
             bounds=words.bounds,
             sampling=words.sampling,
         )
-        errors = np.sqrt(np.diag(self.covariance))[self.given]
-        yield from differences(self.shortened, self.clip_bias[self.given], errors, words.plain)
-        yield from undetected_group(self.undetected, self.largest_shift[self.given], errors)
+        from_least_squares = differences(
+            self.shortened, self.clip_bias[given], errors[given], words.plain
+        )
+        groups = undetected_group(self.undetected, self.largest_shift[given], errors[given])
+        return Inference(True, " ".join([meaning, *from_least_squares, *groups]), intervals)
 
 
 NOT_KEPT = (

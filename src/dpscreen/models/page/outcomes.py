@@ -179,11 +179,11 @@ def _errorbars(
 ) -> None:
     """Draw mean outcomes with their errors over the ranges of cells, and where both are equal."""
     axes.plot(along, along, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
-    at = np.array([(one.middle, one.mean) for one in cells]).T
+    x, y = np.array([(one.middle, one.mean) for one in cells]).T
     ranges = np.array([(one.low, one.high) for one in cells]).T
     ends = np.array([one.ends(most) for one in cells]).T
-    axes.errorbar(*at, xerr=np.abs(ranges - at[0]), fmt="none", ecolor=INK, elinewidth=0.8)
-    axes.errorbar(*at, np.abs(ends - at[1]), color=COLOURS[0], marker="o", markersize=4)
+    axes.errorbar(x, y, xerr=np.abs(ranges - x), fmt="none", ecolor=INK, elinewidth=0.8)
+    axes.errorbar(x, y, np.abs(ends - y), color=COLOURS[0], marker="o", markersize=4)
 
 
 def _finished(axes: Axes, across: str, up: str) -> None:
