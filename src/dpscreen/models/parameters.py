@@ -155,7 +155,20 @@ def declared_bounds(
     if target.shape != (2,):
         raise ValueError("target_bounds must be one pair (low, high).")
     of_whom = [""] * len(feature) if names is None else [f" of {str(name)!r}" for name in names]
-    return _increasing("feature_bounds", feature, of_whom), _increasing("target_bounds", target)
+    for name, pairs, columns in (
+        ("feature_bounds", feature, of_whom),
+        ("target_bounds", target[None], [""]),
+    ):
+        with np.errstate(all="ignore"):  # what is not finite is refused before its width matters
+            half = pairs[:, 1] / 2 - pairs[:, 0] / 2
+        for good, demand in (
+            (np.isfinite(pairs).all(axis=1), "be finite"),
+            (half > 0, "have low < high"),
+            ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
+        ):
+            if not good.all():
+                raise ValueError(f"{name}{columns[int(np.argmin(good))]} must {demand}.")
+    return feature, target
 
 
 def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None, zero_one: Mask) -> list[Any]:
@@ -185,19 +198,6 @@ def _pairs(name: str, given: Any) -> Array:
         return np.asarray(given, dtype=np.float64)
     except (ValueError, TypeError):
         raise ValueError(f"{name} must hold pairs of numbers (low, high).") from None
-
-
-def _increasing(name: str, pairs: Array, of_whom: Sequence[str] = ("",)) -> Array:
-    with np.errstate(all="ignore"):  # what is not finite is refused before its width matters
-        half = pairs[..., 1] / 2 - pairs[..., 0] / 2
-    for good, demand in (
-        (np.isfinite(pairs).all(axis=-1), "be finite"),
-        (half > 0, "have low < high"),
-        ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
-    ):
-        if not good.all():
-            raise ValueError(f"{name}{of_whom[int(np.argmin(good))]} must {demand}.")
-    return pairs
 
 
 def names(name: str, value: Any) -> tuple[str, ...]:

@@ -519,6 +519,14 @@ class TableModel(TableReadings):
         found = self.get_prediction(rows).summary_frame()
         return found.set_axis([f"{variable}={value}" for value in values])
 
+    def _ratios(self, name: str, level: float) -> pd.DataFrame:
+        """Return exponentials of the features' coefficients and of the ends of their intervals."""
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename(name)
+        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+
     def _design(self, rows: Any) -> Array:
         """Return the features of rows, clipped as those of the fit were."""
         bounds = self.feature_bounds_
@@ -545,11 +553,7 @@ class OddsTableModel(TableModel):
         DataFrame
             One row for each feature, in their order, and columns odds_ratio, low and high.
         """
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename("odds_ratio")
-        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        return self._ratios("odds_ratio", level)
 
 
 class RateTableModel(TableModel):
@@ -569,11 +573,7 @@ class RateTableModel(TableModel):
             One row for each feature, in their order, and columns rate_ratio, low and high, and
             per_cent, by how many per cent the mean is larger.
         """
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename("rate_ratio")
-        found = pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        found = self._ratios("rate_ratio", level)
         return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
 
 
