@@ -28,7 +28,7 @@ from dpscreen.models.raw import (
     raw_model_of,
     words_of,
 )
-from dpscreen.models.release import Release, statement_for, target_transform
+from dpscreen.models.release import Release, statement_for
 from dpscreen.tables.columns.base import NUMBER, Level, level_text
 from dpscreen.tables.columns.date import ISO
 from dpscreen.tables.days import text_pattern
@@ -68,7 +68,7 @@ def formula_of(
 
 def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
     """Yield what a reader of the formula should know, a line each."""
-    target = release.about.get("target") or target_transform(release.schema)[0] or "the target"
+    target = release.about.get("target") or release.declared_target[0] or "the target"
     what = release.words(release.family.words.predicted, target=target)
     yield plain(f"{release.estimator}: {what}")
     yield statement_for(release, force=True)["privacy"]

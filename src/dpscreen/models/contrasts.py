@@ -305,13 +305,6 @@ class Baseline:
         middles = {name: sum(ends) / 2 for name, ends in bounds.items()}
         return cls(row | middles, bounds, {name: one for name, one in levels.items() if one})
 
-    def range_of(self, variable: str) -> tuple[float, float]:
-        """Return the declared bounds of a number; refuse another variable."""
-        if variable not in self.bounds:
-            guess = did_you_mean(variable, list(self.bounds))
-            raise ValueError(f"no number is called {variable!r}: {some(list(self.bounds))}.{guess}")
-        return self.bounds[variable]
-
     def rows(self, variable: str, values: Sequence[Any], at: Mapping[str, Any]) -> pd.DataFrame:
         """Return a row for each value of a variable, the others as `at` says or at the baseline."""
         import pandas as pd

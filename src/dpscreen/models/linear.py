@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import AnyArray, Array, Objects
+from dpscreen._core.words import did_you_mean, some
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
 from dpscreen.models.contrasts import Baseline, Combinations
@@ -262,7 +263,11 @@ class PrivateLinearModel(LinearModel):
         import pandas as pd
 
         baseline = Baseline.of(self)
-        low, high = baseline.range_of(variable)
+        if variable not in baseline.bounds:
+            numbers = list(baseline.bounds)
+            guess = did_you_mean(variable, numbers)
+            raise ValueError(f"no number is called {variable!r}: {some(numbers)}.{guess}")
+        low, high = baseline.bounds[variable]
         values = np.linspace(low, high, n_points)
         rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at or {})
         given = rows if hasattr(self, "feature_names_in_") else rows.to_numpy()

@@ -118,7 +118,26 @@ class Release:
     @property
     def target(self) -> str | None:
         """Return what the target is called, transformed if it is; None if nobody said."""
-        return self.about.get("target") or target_of(self.schema)
+        name, transform = self.declared_target
+        declared = name if transform == "none" else f"{transform}({name})"
+        return self.about.get("target") or declared
+
+    @cached_property
+    def declared_target(self) -> tuple[str | None, str]:
+        """Return what the schema calls the target, and its transform; None without one."""
+        block = declared_block(self.schema)
+        name, formula = block.get("target"), block.get("formula")
+        if isinstance(formula, str):
+            with suppress(FormulaProblem):
+                return formula_target(formula)
+        if not isinstance(name, str):
+            return None, "none"
+        return name, self.transform_of(name)
+
+    def transform_of(self, column: str) -> str:
+        """Return the transform that the schema declares for a column; "none" without one."""
+        transforms = declared_block(self.schema).get("transform")
+        return str(transforms.get(column, "none")) if isinstance(transforms, Mapping) else "none"
 
     @property
     def n_rows_words(self) -> str | None:
@@ -192,7 +211,7 @@ class Release:
     def scale_of_effects(self) -> EffectScale:
         """Return how effects are shown: per cent of a target that is declared as a logarithm."""
         scale = self.family.words.effects
-        logarithm = target_transform(self.schema)[1] in LOGARITHMS
+        logarithm = self.declared_target[1] in LOGARITHMS
         return PER_CENT if logarithm and scale == LINEAR else scale
 
     def words(self, sentence: str, *, target: str = "", longest: int | None = None) -> str:
@@ -207,15 +226,14 @@ class Release:
     @property
     def changed(self) -> str:
         """Return what effects are changes of: the target, or what its logarithm was taken of."""
-        name, transform = target_transform(self.schema)
+        name, transform = self.declared_target
         return LOGARITHMS.get(transform, "{}").format(plain(name or "the target"))
 
     @property
     def scale_of_target(self) -> str | None:
         """Return what a transformed target is predicted as, such as log(cost); None for others."""
-        name, _ = target_transform(self.schema)
-        scale = target_of(self.schema)
-        return None if scale in (None, name) else plain(str(scale))
+        name, transform = self.declared_target
+        return None if transform == "none" else plain(f"{transform}({name})")
 
     @cached_property
     def estimates(self) -> Array:
@@ -339,31 +357,6 @@ def about_facts(release: Release) -> list[tuple[str, str]]:
 
 LOGARITHMS = {"log": "{}", "log1p": "1 + {}"}
 """Transforms of a target whose changes are ratios, and of what."""
-
-
-def target_transform(schema: Any) -> tuple[str | None, str]:
-    """Return what a schema calls the target, and its transform; None without one."""
-    block = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
-    name, formula = block.get("target"), block.get("formula")
-    if isinstance(formula, str):
-        with suppress(FormulaProblem):
-            return formula_target(formula)
-    if not isinstance(name, str):
-        return None, "none"
-    return name, declared_transform(schema, name)
-
-
-def declared_transform(schema: Any, name: str) -> str:
-    """Return the transform that a schema declares for a column; "none" without one."""
-    found = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
-    transforms = found.get("transform")
-    return str(transforms.get(name, "none")) if isinstance(transforms, Mapping) else "none"
-
-
-def target_of(schema: Any) -> str | None:
-    """Return what a schema calls the target: log(cost) if it is transformed; None without one."""
-    name, word = target_transform(schema)
-    return name if word == "none" else f"{word}({name})"
 
 
 def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept: bool) -> Release:
@@ -709,7 +702,7 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
             yield NO_INTERVAL, prose(why).rstrip(".")
     if table is not None and table.is_clip_biased(j):
         yield "clipping bias", CLIPPED
-    word = declared_transform(release.schema, name)
+    word = release.transform_of(name)
     if word != "none":
         yield (f"on the {word} scale",) * 2
     if name in declared_numbers(release.schema, "date"):
