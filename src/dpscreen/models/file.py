@@ -209,21 +209,22 @@ def _shortened(found: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     model = found.get("model")
     features = model.get("features") if isinstance(model, dict) else None
-    keys = {"name", "coefficient", "bounds"}
-    if not isinstance(features, list) or not all(
-        type(one) is dict
-        and one.keys() == keys
-        and type(one["name"]) is str
-        and _is_pair(one["bounds"])
-        and _within(one["coefficient"], 1e200)
-        for one in features
-    ):
+    if not isinstance(features, list) or not all(map(_is_feature, features)):
         return found
     short = {**model, "features": features[:1]}  # type: ignore[dict-item]
     declared = short.get("declared_bounds")
     if isinstance(declared, list) and all(map(_is_pair, declared)):
         short["declared_bounds"] = declared[:1]
     return {**found, "model": short}
+
+
+def _is_feature(one: Any) -> bool:
+    """Whether an object satisfies the JSON Schema of a feature."""
+    if type(one) is not dict or one.keys() != {"name", "coefficient", "bounds"}:
+        return False
+    if type(one["name"]) is not str or not _is_pair(one["bounds"]):
+        return False
+    return _within(one["coefficient"], 1e200)
 
 
 def _is_pair(bounds: Any) -> bool:
