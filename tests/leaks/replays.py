@@ -183,8 +183,8 @@ SPARSE_RATES = {
 class OfSigns(PrivateLogisticLasso):
     """`PrivateLogisticLasso` of the targets' signs, so that rows of any style have outcomes."""
 
-    def _rows(self, X: Any, y: Any) -> Any:
-        return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
+    def fit(self, X: Any, y: Any = None, **more: Any) -> Any:
+        return super().fit(X, np.where(np.isfinite(y), y > 0, y), **more)
 
 
 class EveryTable(PrivateOLS):
@@ -199,8 +199,8 @@ class OddsOfSigns(PrivateLogit):
 
     _refuse = EveryTable._refuse
 
-    def _rows(self, X: Any, y: Any) -> Any:
-        return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
+    def fit(self, X: Any, y: Any = None, **more: Any) -> Any:
+        return super().fit(X, np.where(np.isfinite(y), y > 0, y), **more)
 
 
 class EveryRates(PrivatePoisson):

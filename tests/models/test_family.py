@@ -10,15 +10,11 @@ import pytest
 from fitted_models import fitted, table
 
 from dpscreen._core.words import EffectScale, exponential, number
-from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
-from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import decoded, encoded
 from dpscreen.models.linear import LoadedModel
 from dpscreen.models.onnx_graph import onnx_of
-from dpscreen.models.page.effects import effects_of
 from dpscreen.models.pipelines import pipeline_of
-from dpscreen.models.release import summary_of
 from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fields
 
 COUNTS = replace(
@@ -47,16 +43,6 @@ def counts():
     small = found.coefficients / 100
     bounds = np.array([1e-9, 1e9])
     return replace(found, coefficients=small, intercept=0.1, target_bounds=bounds, family=COUNTS)
-
-
-def test_a_summary_has_the_families_words(counts):
-    summary = summary_of(counts)
-    assert "rate ratio" in str(summary)
-    np.testing.assert_allclose(summary.frame["rate_ratio"], np.exp(summary.frame["effect"]))
-    assert "multiplies the rate by" in explanation_of(counts)
-    assert "rate ratio (step)" in model_card_of(counts)
-    assert "A sparse Poisson regression" in str(registry_entry_of(counts))
-    assert effects_of(counts).label == "rate ratio of the step"
 
 
 def test_exports_apply_the_inverse_link(counts):

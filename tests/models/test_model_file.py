@@ -105,19 +105,6 @@ def test_what_is_not_known_of_quality_is_null_in_the_file_with_a_reason():
         assert encoded(decoded(found)) == found
 
 
-def test_files_of_earlier_versions_are_read_without_what_held_for_cut_values():
-    content = json.loads(encoded(fitted("lasso").released()))
-    quality = content["model"]["quality"]
-    del quality["r2_reason"], quality["error_reason"]
-    quality |= {"cut_r2": 0.5, "cut_r2_low": 0.4, "cut_r2_high": 0.6, "cut_error": 7.0}
-    quality |= {"r2": None, "r2_low": None, "r2_high": None}
-    quality |= {"typical_error": None, "error_low": 3.0, "error_high": None}
-    found = decoded(json.dumps(content).encode()).quality
-    assert math.isnan(found.r2)
-    assert math.isnan(found.error_low)
-    assert found.r2_reason == found.error_reason == "noise"
-
-
 TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")
 
 
@@ -231,23 +218,15 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
 WRONG = {
     "empty": (b"", "not JSON"),
     "a list": (b"[]", "not a dpscreen model"),
-    "null": (b"null", "not a dpscreen model"),
-    "something else": (b'{"format": "onnx"}', "not a dpscreen model"),
     "UTF-16": ('{"format": "dpscreen-model"}'.encode("utf-16"), "UTF-8"),
-    "Latin-1": (b'{"format": "\xe9"}', "UTF-8"),
     "a pickle": (b"\x80\x04\x95\x10\x00", "UTF-8"),
     "NaN": (b'{"format": NaN}', "NaN"),
-    "Infinity": (b'{"format": -Infinity}', "-Infinity"),
     "1e400": (b'{"format": 1e400}', "too large"),
     "a long number": (b'{"format": ' + b"9" * 10**6 + b"}", "too long"),
     "a long fraction": (b'{"format": 0.' + b"9" * 10**6 + b"}", "not a dpscreen model"),
     "lists in lists": (b"[" * 10**6, "nested"),
-    "closed lists": (b"[" * 10**5 + b"]" * 10**5, "nested"),
-    "objects in objects": (b'{"a":' * 10**5, "nested"),
-    "a few too many": (b'{"format": ' + b"[" * 60 + b"]" * 60 + b"}", "nested"),
     "twice": (b'{"format": "dpscreen-model", "format": "dpscreen-model"}', "twice"),
     "half a character": (b'{"format": "\\ud800"}', "not Unicode"),
-    "half a character in a key": (b'{"\\udfff": 1}', "not Unicode"),
     "no version": (b'{"format": "dpscreen-model"}', "version"),
     "version true": (b'{"format": "dpscreen-model", "version": true}', "version"),
     "newer": (b'{"format": "dpscreen-model", "version": 2, "x": 1}', "newer dpscreen"),
@@ -274,25 +253,18 @@ STEP = "statement mechanisms 0"
 INTERVAL = "model inference intervals 0"
 EDITS = [  # the kind of model, what is changed, to what, and what is told
     ("seeded", "statement holds", True, "promise holds"),
-    ("seeded", "statement secure_noise", True, "promise holds"),
     ("published", "statement holds", True, "promise holds"),
     ("published", "statement calibration", "proven", "promise holds|cost"),
     ("published", "statement rho", 0.1, "no cost"),
     ("lasso", "statement epsilon", 0.5, "follow from its rho"),
     ("lasso", "statement delta", 1e-9, "follow from its rho"),
     ("lasso", "statement rho", 1e-3, "add up"),
-    ("lasso", "statement rho", None, "must state"),
     ("lasso", f"{STEP} scale", 1e9, "sensitivity and noise scale"),
-    ("lasso", f"{STEP} scale", 0, "sensitivity and noise scale"),
     ("lasso", f"{STEP} scale", -1.0, "minimum"),
-    ("lasso", f"{STEP} sensitivity", -1.5, "minimum"),
-    ("lasso", f"{STEP} scale", 1e201, "maximum"),
     ("lasso", "statement epsilon", 0.0, "exclusiveMinimum"),
-    ("lasso", "statement calibration", "hoped", "enum"),
     ("lasso", "statement rows_per_unit", 0, "minimum"),
     ("lasso", "statement extra", 1, "not known, extra"),
     ("lasso", "statement mechanisms", lambda found: found[1:], "add up"),
-    ("lasso", "statement mechanisms", [], "add up"),
     ("lasso", "statement unit", "\x1b[2J", "unit"),
     (
         *("lasso", "model features", lambda found: found[:-3]),
@@ -301,11 +273,9 @@ EDITS = [  # the kind of model, what is changed, to what, and what is told
     ("lasso", "model path signs", [1, -1], "as many as n_iter"),
     ("lasso", "model path features 0", 6, "feature that the model does not have"),
     ("lasso", "model path n_candidates", 7, "offers more features"),
-    ("lasso", "model path signs 0", 2, "enum"),
     ("lasso", "model features 0 bounds", [1, 0], "low < high"),
     ("lasso", "model target_bounds", [0, 1, 2], "target_bounds"),
     ("lasso", "model intercept", "1", "type number"),
-    ("lasso", "model intercept", True, "type number"),
     ("lasso", "model intercept", 1e305, "maximum"),
     ("lasso", "model code", "import os", "not known, code"),
     ("lasso", "model estimator", "os.system", "pattern"),

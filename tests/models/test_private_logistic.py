@@ -21,7 +21,7 @@ from transcripts import Transcript, moves
 
 from dpscreen import PrivacyLedger, PrivateLogisticLasso, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
-from dpscreen.models.code import comments_of
+from dpscreen.models.code import notes_of
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.tables.schema import toml_schema
 
@@ -139,7 +139,7 @@ def test_the_second_of_the_declared_classes_is_modelled_by_whatever_is_told(kind
     assert roc_auc_score(y, chances) > 0.8
     assert "dead against live" in str(fitted.summary())
     assert fitted.released().classes == ("live", "dead")
-    assert "is dead" in " ".join(comments_of(fitted.released(), "sql"))
+    assert "is dead" in " ".join(notes_of(fitted.released(), "sql"))
     steps = fitted.to_sklearn(force=True)  # the noise is seeded
     np.testing.assert_allclose(steps.predict_proba(frame)[:, 1], chances, rtol=1e-9)
     np.testing.assert_array_equal(steps.predict(frame), fitted.predict(frame))

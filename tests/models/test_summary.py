@@ -123,18 +123,6 @@ def test_what_people_say_of_a_model_is_kept_and_shown(tmp_path):
             fitted("lasso").save(tmp_path / "other.json", about=wrong)
 
 
-@every
-def test_one_sentence_says_why_there_are_no_intervals(kind):
-    text = fitted(kind).explain()
-    if kind == "split":
-        assert "no intervals" not in text
-        assert "95 % per coefficient" in text
-    elif kind == "split refused":
-        assert text.count("Intervals are not available: there are too few") == 1
-    else:
-        assert text.count("There are no intervals: ") == 1
-
-
 def test_intervals_are_those_of_the_inference():
     model = fitted("split")
     frame = model.summary().frame

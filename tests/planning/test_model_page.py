@@ -226,7 +226,7 @@ def test_a_group_of_probabilities_is_told_as_such_and_its_end_is_not_half_way_to
     quality = OutcomeQuality(0.7, 0.69, 0.71, 1.0, 0.9, 1.1, 1.3, True, edges, no, yes)
     first, *_, last = probability_cells(quality, 3.0)
     assert (first.low, last.high) == (0, 1)
-    assert last.probability == pytest.approx(expit(0.75))
+    assert last.middle == pytest.approx(expit(0.75))
     assert last.off == 0  # 63 % of those with 62 % and more
     assert probability_cells(replace(quality, edges=edges[:1], no=no[:2], yes=yes[:2]), 3.0)
 

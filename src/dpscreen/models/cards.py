@@ -58,23 +58,20 @@ def _features(release: Release, summary: Summary) -> Iterator[tuple[str, ...]]:
     for j, row in zip(release.selected, summary.rows, strict=True):
         span, shown = "", summary.shown_interval(row)
         if shown is not None:
-            low, refit, high = (number(one, digits=4) for one in shown)
+            start, refit, end = (number(one, digits=4) for one in shown)
             alone = row.refit == row.coefficient  # else the interval is not of what predicts
-            span = f"{low} to {high}" + ("" if alone else f" (refit {refit})")
+            span = f"{start} to {end}" + ("" if alone else f" (refit {refit})")
+        # Digits enough to show how far bounds are apart, as those of days.
+        low, high = release.feature_bounds[j].tolist()
+        apart = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
+        digits = 4 + math.floor(math.log10(max(apart, 1.0)))
         yield (
             row.feature,
             number(row.coefficient),
             f"{summary.scale.text(row.effect)} ({row.step_words})",
             span,
-            _bounds(*release.feature_bounds[j].tolist()),
+            f"{number(low, digits=digits)} to {number(high, digits=digits)}",
         )
-
-
-def _bounds(low: float, high: float) -> str:
-    """Return two ends with digits enough to show how far they are apart, as those of days."""
-    apart = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
-    digits = 4 + math.floor(math.log10(max(apart, 1.0)))
-    return f"{number(low, digits=digits)} to {number(high, digits=digits)}"
 
 
 def registry_entry_of(release: Release, *, tier: int = 3) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from dpscreen.models.raw import (
     raw_model_of,
     words_of,
 )
-from dpscreen.models.release import Release, statement_for, target_transform
+from dpscreen.models.release import Release, statement_for
 from dpscreen.tables.columns.base import NUMBER, Level, level_text
 from dpscreen.tables.columns.date import ISO
 from dpscreen.tables.days import text_pattern
@@ -50,26 +50,25 @@ def formula_of(
     """Return a model as a formula of a language, sql, r or excel, with its privacy statement."""
     statement = statement_for(release, force=force)["privacy"]
     model = raw_model_of(release)
-    _refuse_zero_bytes(model)
+    if any("\0" in text for term in model.reads for text in _texts(term)):
+        raise NoFormula("no formula can hold a name or level with a zero byte.")
     if language == "sql":
         formula = _in_sql(model, dialect)
     elif dialect is not None:
         raise ValueError("dialect is for SQL alone.")
     else:
         formula = _in_r(model) if language == "r" else _in_excel(model, statement)
-    return "\n".join([*comments_of(release, language, dialect), formula])
-
-
-def comments_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
-    """Yield what a reader of the formula should know, a line each; a cell of Excel holds none."""
-    if language != "excel":
-        sign = {"sql": "--", "r": "#"}[language]
-        yield from (f"{sign} {line}" for line in notes_of(release, language, dialect))
+    if language == "excel":  # a cell holds no comments
+        return formula
+    sign = {"sql": "--", "r": "#"}[language]
+    return "\n".join(
+        [*(f"{sign} {line}" for line in notes_of(release, language, dialect)), formula]
+    )
 
 
 def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
-    """Yield the same without signs of a comment."""
-    target = release.about.get("target") or target_transform(release.schema)[0] or "the target"
+    """Yield what a reader of the formula should know, a line each."""
+    target = release.about.get("target") or release.declared_target[0] or "the target"
     what = release.words(release.family.words.predicted, target=target)
     yield plain(f"{release.estimator}: {what}")
     yield statement_for(release, force=True)["privacy"]
@@ -89,12 +88,6 @@ def notes_of(release: Release, language: str, dialect: str | None = None) -> Ite
         cells = cells_of(raw_model_of(release))
         yield "Cells: " + ", ".join(f"{cell} {plain(name)}" for name, cell in cells)
         yield "A text where a number or a date belongs gives #N/A, unless it is a missing value."
-
-
-def _refuse_zero_bytes(model: RawModel) -> None:
-    texts = (text for term in model.reads for text in _texts(term))
-    if any("\0" in text for text in texts):
-        raise NoFormula("no formula can hold a name or level with a zero byte.")
 
 
 def _texts(term: Lookup | Line) -> Iterator[str]:
@@ -199,9 +192,21 @@ class _Sql(Writer[Any]):
                 "between or around digits, which SQL cannot distinguish from plain ones. Use R, "
                 "Excel, scikit-learn or dpscreen predict."
             )
+        if term.cell.kind != "day":
+            return self._lookup(term) if isinstance(term, Lookup) else self._line(term)
+        part, missing = self._part(term.cell, term.part), self.number(term.missing)
         if isinstance(term, Lookup):
-            return self._lookup(term) if term.cell.kind != "day" else self._part_lookup(term)
-        return self._line(term) if term.cell.kind == "number" else self._day_line(term)
+            ifs = [
+                self.exp.If(this=self.number(value), true=self.number(adds))
+                for value, adds in term.numbers.items()
+            ]
+            value = self.exp.Case(this=part, ifs=ifs, default=missing.copy())
+        else:
+            value = self.written(term.whole, lambda _: part.copy())
+        # First those declared to be missing.
+        numbers = [self.number(one) for one in _split(term.cell.missing)[1]]
+        gone = self._in(self._days(term.cell), numbers) if numbers else None
+        return self._case([(gone, missing), (self._is_day(term.cell), value)], missing.copy())
 
     # --- cells ----------------------------------------------------------------------------------
 
@@ -226,11 +231,6 @@ class _Sql(Writer[Any]):
         pattern = self.exp.Literal.string(f"^{NUMBER}$".replace(r"\.", "[.]"))
         return self.exp.RegexpLike(this=self._text(cell), expression=pattern)
 
-    def _read_number(self, cell: Cell) -> Any:
-        """Return the number that a cell spells; some databases cast no truth to one."""
-        value = self.exp.cast(self._text(cell), "DOUBLE")
-        return self._case([(self._is_number(cell), value)], None)
-
     def _is_one_of(self, cell: Cell, values: Iterable[Level]) -> Any | None:
         """Return whether a cell has one of some values; None if there are none."""
         words, numbers = _split(values)
@@ -238,7 +238,10 @@ class _Sql(Writer[Any]):
         if words:
             tests.append(self._in(self._text(cell), map(self.exp.Literal.string, words)))
         if numbers:
-            tests.append(self._in(self._read_number(cell), map(self.number, numbers)))
+            # The number that a cell spells; some databases cast no truth to one.
+            value = self.exp.cast(self._text(cell), "DOUBLE")
+            value = self._case([(self._is_number(cell), value)], None)
+            tests.append(self._in(value, map(self.number, numbers)))
         return self.exp.or_(*tests) if tests else None
 
     # --- terms ----------------------------------------------------------------------------------
@@ -281,26 +284,7 @@ class _Sql(Writer[Any]):
             otherwise = lookup.missing
         return self._case(branches, self.number(otherwise))
 
-    def _day_line(self, line: Line) -> Any:
-        value = self.written(line.whole, lambda _: self._part(line.cell, line.part))
-        return self._case(self._when_day(line, value), self.number(line.missing))
-
-    def _part_lookup(self, lookup: Lookup) -> Any:
-        ifs = [
-            self.exp.If(this=self.number(value), true=self.number(adds))
-            for value, adds in lookup.numbers.items()
-        ]
-        part, missing = self._part(lookup.cell, lookup.part), self.number(lookup.missing)
-        value = self.exp.Case(this=part, ifs=ifs, default=missing)
-        return self._case(self._when_day(lookup, value), self.number(lookup.missing))
-
     # --- days -----------------------------------------------------------------------------------
-
-    def _when_day(self, term: Lookup | Line, value: Any) -> list[tuple[Any, Any]]:
-        """Return the branches of a cell that is a day: first those declared to be missing."""
-        numbers = [self.number(one) for one in _split(term.cell.missing)[1]]
-        gone = self._in(self._days(term.cell), numbers) if numbers else None
-        return [(gone, self.number(term.missing)), (self._is_day(term.cell), value)]
 
     def _is_day(self, cell: Cell) -> Any:
         iso = self._iso(cell)
@@ -526,7 +510,8 @@ def _r_read(term: Lookup | Line) -> str:
         value = f".number({name}, {'TRUE' if cell.plain else 'FALSE'}"
         value += f", {gone})" if isinstance(term, Line) else ")"
     if isinstance(term, Line):
-        return _r_line(term, value)
+        added = _R.written(term.whole, lambda _: value)
+        return added if term.missing is None else f".fill({added}, {number(term.missing)})"
     numbers, adds = _r_numbers(term.numbers), _r_numbers(term.numbers.values())
     if term.part:
         return f".pick_part({value}, {numbers}, {adds}, {number(term.missing)})"
@@ -538,11 +523,6 @@ def _r_read(term: Lookup | Line) -> str:
         "TRUE" if cell.kind == "number" else "FALSE",
     )
     return f".pick({', '.join(shown)})"
-
-
-def _r_line(line: Line, value: str) -> str:
-    added = _R.written(line.whole, lambda _: value)
-    return added if line.missing is None else f".fill({added}, {number(line.missing)})"
 
 
 def _escaped(mark: str) -> Callable[[str], str]:
@@ -615,7 +595,13 @@ def _x_read(term: Lookup | Line, cell: str) -> str:
     missing, empty = number(term.missing, "NA()"), _x_empty(term, cell)
     if term.cell.kind == "day":
         days = f"(INT({cell})-{_FIRST_EXCEL_DAY})"
-        value = _x_coded(days, codes, missing, _x_part(term, cell, days))
+        parts = {"days": days, "weekday": f"(MOD({days}+3,7)+1)"}
+        part = parts.get(term.part, f"{term.part.upper()}({cell})")
+        if isinstance(term, Line):
+            value = _x_line(term, part)
+        else:
+            value = _x_numbers(term, part, term.missing)
+        value = _x_coded(days, codes, missing, value)
         return f"IF(ISNUMBER({cell}),{value},IF(OR({empty}),{missing},NA()))"
     if isinstance(term, Line):
         value, others = _x_line(term, cell), "NA()"
@@ -630,14 +616,6 @@ def _x_read(term: Lookup | Line, cell: str) -> str:
     truth = f"IF({cell},{truths[0]},{truths[1]})"
     text = f"IF(OR({empty}),{missing},{others})"
     return f"IF(ISNUMBER({cell}),{value},IF(ISLOGICAL({cell}),{truth},{text}))"
-
-
-def _x_part(term: Lookup | Line, cell: str, days: str) -> str:
-    parts = {"days": days, "weekday": f"(MOD({days}+3,7)+1)"}
-    value = parts.get(term.part, f"{term.part.upper()}({cell})")
-    if isinstance(term, Line):
-        return _x_line(term, value)
-    return _x_numbers(term, value, term.missing)
 
 
 def _x_line(line: Line, value: str) -> str:

@@ -58,9 +58,6 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
         head = ["", "", *self.names]
         facts = [[name, "", *values] for name, values in self.facts]
         rows = [_row(one) for one in self.features]
@@ -69,8 +66,8 @@ class Comparison:
         lines = [aligned(row, widths) for row in cells]
         across = "-" * max(map(len, lines))
         top = 1 + len(facts)
-        yield from (lines[0], across, *lines[1:top], across, lines[top], *lines[top + 1 :], across)
-        yield self.total
+        body = (across, *lines[1:top], across, lines[top], *lines[top + 1 :], across)
+        return "\n".join([lines[0], *body, self.total])
 
 
 def _row(one: ComparedFeature) -> list[str]:

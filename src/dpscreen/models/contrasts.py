@@ -7,7 +7,7 @@ costs no budget. A combination that needs a coefficient without an interval is N
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,12 @@ def linear_hypotheses(text: str, names: Sequence[str]) -> tuple[Array, Array, tu
     """
     from formulaic.utils.constraints import LinearConstraints  # type: ignore[import-untyped]
 
-    spelled = {spelling: j for j, name in enumerate(names) for spelling in _spellings(name)}
+    spelled: dict[str, int] = {}
+    for j, name in enumerate(names):
+        spelled |= {name: j, f"`{name}`": j}
+        if level := _LEVEL.fullmatch(name):
+            column, of = level["column"], level["level"]
+            spelled |= {f"{column}[{of}]": j, f"{column}[T.{of}]": j}
     pattern = re.compile("|".join(map(_whole, sorted(spelled, key=len, reverse=True))))
     if unknown := _WORD.search(pattern.sub(" ", text)):
         guess = did_you_mean(unknown[0], names)
@@ -66,13 +71,6 @@ def linear_hypotheses(text: str, names: Sequence[str]) -> tuple[Array, Array, tu
         rows += list(found.constraint_matrix)
         values += list(found.constraint_values)
     return np.array(rows, dtype=np.float64), np.array(values, dtype=np.float64), tuple(shown)
-
-
-def _spellings(name: str) -> Iterator[str]:
-    yield from (name, f"`{name}`")
-    if level := _LEVEL.fullmatch(name):
-        yield f"{level['column']}[{level['level']}]"
-        yield f"{level['column']}[T.{level['level']}]"
 
 
 def _whole(name: str) -> str:
@@ -284,9 +282,13 @@ class Baseline:
         ends = model.released().public_bounds.tolist()
         bounds = {name: (low, high) for name, (low, high) in zip(names, ends, strict=True)}
         columns = getattr(model, "columns_", None)
-        if columns is None:
-            return cls.of_columns(names, bounds, {})
-        return cls.of_columns(columns.names, bounds, columns.levels)
+        levels = {} if columns is None else columns.levels
+        middles = {name: 0.0 if ends == (0, 1) else sum(ends) / 2 for name, ends in bounds.items()}
+        row = {
+            name: levels[name][0] if name in levels else middles[name]
+            for name in (names if columns is None else columns.names)
+        }
+        return cls(row, bounds, levels)
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Baseline:
@@ -302,25 +304,6 @@ class Baseline:
         }
         middles = {name: sum(ends) / 2 for name, ends in bounds.items()}
         return cls(row | middles, bounds, {name: one for name, one in levels.items() if one})
-
-    @classmethod
-    def of_columns(
-        cls,
-        names: Sequence[str],
-        bounds: Mapping[str, tuple[float, float]],
-        levels: Mapping[str, tuple[Any, ...]],
-    ) -> Baseline:
-        """Return the baseline of columns of numbers, and of categories with their levels."""
-        middles = {name: 0.0 if ends == (0, 1) else sum(ends) / 2 for name, ends in bounds.items()}
-        row = {name: levels[name][0] if name in levels else middles[name] for name in names}
-        return cls(row, bounds, levels)
-
-    def range_of(self, variable: str) -> tuple[float, float]:
-        """Return the declared bounds of a number; refuse another variable."""
-        if variable not in self.bounds:
-            guess = did_you_mean(variable, list(self.bounds))
-            raise ValueError(f"no number is called {variable!r}: {some(list(self.bounds))}.{guess}")
-        return self.bounds[variable]
 
     def rows(self, variable: str, values: Sequence[Any], at: Mapping[str, Any]) -> pd.DataFrame:
         """Return a row for each value of a variable, the others as `at` says or at the baseline."""

@@ -32,17 +32,22 @@ PRIORS = (0.01, 0.1)
 
 
 def explanation_of(release: Release) -> str:
-    """Return what the model says, how private it is, and what is not protected."""
-    return "\n\n".join(paragraphs_of(release))
-
-
-def paragraphs_of(release: Release) -> list[str]:
     """Return findings, how to read the numbers, protection, and what is not protected."""
     statement = release.statement
-    findings = [] if statement.holds else [_warning(statement)]
-    found = ([*findings, *_findings(release)], reading_of(release), protection_of(statement))
-    told = (*(" ".join(one) for one in found), limits_of(statement))
-    return [one for one in told if one]
+    warning = []
+    if statement.calibration == "published":
+        warning = [
+            "THIS MODEL IS NOT PRIVATE AS STATED: it uses the published calibration, whose "
+            f"epsilon = {statement.epsilon:g} does not hold; do not release it."
+        ]
+    elif not statement.holds:
+        warning = [
+            "THIS MODEL IS NOT PRIVATE: its noise came from a seed, and whoever knows the seed can "
+            "remove it; do not release it, but fit again without random_state."
+        ]
+    found = ([*warning, *_findings(release)], reading_of(release), protection_of(statement))
+    paragraphs = (*(" ".join(one) for one in found), limits_of(statement))
+    return "\n\n".join(one for one in paragraphs if one)
 
 
 def result_of(release: Release) -> str:
@@ -80,18 +85,6 @@ def chance_of_failure(epsilon: float, rho: float) -> float:
         return 1.0
     deviations = (epsilon - rho) / (2 * math.sqrt(rho))
     return math.exp(-deviations * deviations)
-
-
-def _warning(statement: PrivacyStatement) -> str:
-    if statement.calibration == "published":
-        return (
-            "THIS MODEL IS NOT PRIVATE AS STATED: it uses the published calibration, whose "
-            f"epsilon = {statement.epsilon:g} does not hold; do not release it."
-        )
-    return (
-        "THIS MODEL IS NOT PRIVATE: its noise came from a seed, and whoever knows the seed can "
-        "remove it; do not release it, but fit again without random_state."
-    )
 
 
 def _findings(release: Release) -> Iterator[str]:
@@ -165,7 +158,12 @@ def protection_of(statement: PrivacyStatement) -> Iterator[str]:
             (statement.epsilon, rho),
         )
         return
-    yield _counting(statement)
+    many = "" if statement.of_rows else ", and with how many rows,"
+    yield (  # who knows all others need only count (Lemma 19)
+        f"The number of rows is disclosed, so whether {_whose(statement)} is in the data{many} is "
+        "NOT hidden from someone who knows all the others: they need only count. What it holds is "
+        "protected."
+    )
     yield from _surety(
         f"{pair} for adding or removing it, so epsilon = {rounded_up(changing, digits=3)} for "
         "changing it, someone 50 % sure beforehand that it holds this and not that",
@@ -193,16 +191,6 @@ def _surety(somebody: str, statement: PrivacyStatement, cost: tuple[float, float
     yield (
         f"That holds except with probability {rounded_up(chance, digits=2)} at most; delta bounds "
         "what those rare cases amount to on average."
-    )
-
-
-def _counting(statement: PrivacyStatement) -> str:
-    """Say that who knows all others need only count (Lemma 19)."""
-    many = "" if statement.of_rows else ", and with how many rows,"
-    return (
-        f"The number of rows is disclosed, so whether {_whose(statement)} is in the data{many} is "
-        "NOT hidden from someone who knows all the others: they need only count. What it holds is "
-        "protected."
     )
 
 

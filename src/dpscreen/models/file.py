@@ -96,30 +96,23 @@ def _json(value: Any) -> str:
 
 def to_dict(release: Release) -> dict[str, Any]:
     """Return a release in plain values."""
-    values = vars(release) | {"features": _features(release), "quality": None}
+    columns = release.names, release.coefficients.tolist(), release.feature_bounds.tolist()
+    keys = ("name", "coefficient", "bounds")
+    features = [dict(zip(keys, one, strict=True)) for one in zip(*columns, strict=True)]
+    values = vars(release) | {"features": features, "quality": None}
     values[release.family.quality_field] = release.quality
+    some_have = [name for name in ("categories", "about") if values[name]]
+    names = ("table", "above_noise", "declared_bounds", "fallback", "missing_as")
+    some_have += [name for name in names if values[name] is not None]
+    some_have += release.family.file_fields
     return {
         "format": FORMAT,
         "version": VERSION,
         "library": {"name": "dpscreen", "version": __version__},
-        "model": {name: _plain(values[name]) for name in (*FIELDS, *_optional(release))},
+        "model": {name: _plain(values[name]) for name in (*FIELDS, *some_have)},
         "statement": release.statement.to_dict(),
         "schema": None if release.schema is None else dict(release.schema),
     }
-
-
-def _optional(release: Release) -> tuple[str, ...]:
-    """Return the fields that only some files have."""
-    there = [name for name in ("categories", "about") if getattr(release, name)]
-    names = ("table", "above_noise", "declared_bounds", "fallback", "missing_as")
-    there += [name for name in names if getattr(release, name) is not None]
-    return (*there, *release.family.file_fields)
-
-
-def _features(release: Release) -> list[dict[str, Any]]:
-    columns = release.names, release.coefficients.tolist(), release.feature_bounds.tolist()
-    keys = ("name", "coefficient", "bounds")
-    return [dict(zip(keys, one, strict=True)) for one in zip(*columns, strict=True)]
 
 
 def _plain(value: Any) -> Any:
@@ -172,20 +165,6 @@ def decoded(content: bytes) -> Release:
         found = strict_json(content)
     except NotStrictJson as problem:
         raise ModelFileProblem(f"{problem}.") from None
-    _check_kind(found)
-    error = next(_validator().iter_errors(_shortened(found)), None)
-    if error is not None:
-        raise ModelFileProblem(f"not as the format says: {_described(error)}")
-    try:
-        release = _release(found)
-        for fault in contradictions(release):
-            raise ValueError(fault)
-    except ValueError as error:
-        raise ModelFileProblem(f"contradicts itself: {error}") from None
-    return release
-
-
-def _check_kind(found: Any) -> None:
     if not isinstance(found, Mapping) or found.get("format") != FORMAT:
         raise ModelFileProblem('not a dpscreen model: it does not say "format": "dpscreen-model".')
     version = found.get("version")
@@ -196,6 +175,16 @@ def _check_kind(found: Any) -> None:
             f"written in version {version} of the format, and this dpscreen, {__version__}, reads "
             f"version {VERSION}: use a newer dpscreen."
         )
+    error = next(_validator().iter_errors(_shortened(found)), None)
+    if error is not None:
+        raise ModelFileProblem(f"not as the format says: {_described(error)}")
+    try:
+        release = _release(found)
+        for fault in contradictions(release):
+            raise ValueError(fault)
+    except ValueError as error:
+        raise ModelFileProblem(f"contradicts itself: {error}") from None
+    return release
 
 
 @cache
@@ -335,21 +324,15 @@ def _read_quality(found: Mapping[str, Any], family: Family) -> Any:
     known: dict[str, Any] = {
         name: math.nan if found[name] is None else found[name] for name in there
     } | tuples
-    for names in family.measures:
-        known |= _measures(found, *names)
+    for name, stem in family.measures:
+        names = name, f"{stem}_low", f"{stem}_high"
+        ends, reason = [found[one] for one in names], None
+        if None in ends:  # a measure without an end is not known
+            ends, reason = [math.nan] * 3, found.get(f"{stem}_reason") or NOISE
+        elif not ends[1] <= ends[0] <= ends[2]:
+            raise ValueError(f"{name} must lie between the ends of its interval.")
+        known |= dict(zip(names, ends, strict=True)) | {f"{stem}_reason": reason}
     return kind(**known)
-
-
-def _measures(found: Mapping[str, Any], name: str, stem: str) -> dict[str, Any]:
-    """Return a measure with its ends and its reason: one without an end is not known."""
-    names = name, f"{stem}_low", f"{stem}_high"
-    ends = [found[one] for one in names]
-    known = None not in ends
-    if known and not ends[1] <= ends[0] <= ends[2]:
-        raise ValueError(f"{name} must lie between the ends of its interval.")
-    reason = None if known else found.get(f"{stem}_reason") or NOISE
-    values = ends if known else [math.nan] * 3
-    return dict(zip(names, values, strict=True)) | {f"{stem}_reason": reason}
 
 
 def _read_inference(found: Mapping[str, Any], names: tuple[str, ...]) -> Inference:

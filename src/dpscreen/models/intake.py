@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-from dpscreen._core.arrays import AnyArray, Array, Integers
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.models.categories import (
     NOT_NUMBERS,
     FrameColumns,
@@ -25,6 +24,7 @@ from dpscreen.models.categories import (
     is_number,
     is_truth,
 )
+from dpscreen.models.outcomes import as_outcomes, declared_classes, refuse_strangers
 from dpscreen.models.parameters import rows_per_unit
 from dpscreen.privacy.budget import ALL_ROWS, ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
@@ -90,25 +90,15 @@ NO_IDS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Ids:
-    """Whose each row is, in whole numbers: −1 where there is no id."""
-
-    codes: Integers
-    column: str | None = None
-
-    @property
-    def unit(self) -> Unit:
-        """Return the unit that a fit of these rows is for."""
-        return Unit(ALL_ROWS, self.column)
-
-
 def take_ids(
     estimator: BaseEstimator, X: Any, unit: Any, schema: TableSchema | None
-) -> tuple[Any, Ids | None]:
-    """Return the rows without their column of ids, if they have one, and the ids."""
+) -> tuple[Any, Integers | None, Unit]:
+    """Return the rows without their column of ids, the ids if there are any, and the unit.
+
+    Ids are whole numbers, −1 where there is none.
+    """
     if unit is None:
-        return X, None
+        return X, None, unit_of_rows(X, estimator.rows_per_unit, schema)
     if not estimator.averages_units:
         raise ValueError(
             f"unit: {type(estimator).__name__} counts rows, each of which is charged: give "
@@ -127,12 +117,17 @@ def take_ids(
         X, unit = X.drop(columns=column), X[column]
     from pandas import factorize
 
-    ids = _each_as_it_is(aligned(unit, X))
+    ids = aligned(unit, X)
+    if not isinstance(ids, np.ndarray):
+        # NumPy reads all ids of a list as one kind: a missing one would make floats of large
+        # numbers, which floats cannot distinguish.
+        cells = ids.astype(object) if hasattr(ids, "astype") else [*ids]
+        ids = np.array(cells, dtype=object)
     if ids.ndim != 1:
         raise ValueError("unit must have one id for each row.")
     codes = factorize(ids)[0].astype(np.int64)
     codes[[_is_no_id(one) for one in ids.tolist()]] = -1
-    return X, Ids(codes, column)
+    return X, codes, Unit(ALL_ROWS, column)
 
 
 def _is_no_id(one: Any) -> bool:
@@ -143,32 +138,6 @@ def _is_no_id(one: Any) -> bool:
     if isinstance(one, str):
         return not one
     return isinstance(one, int | float) and abs(one) >= 2**53
-
-
-def _each_as_it_is(ids: Any) -> AnyArray:
-    """Return ids as an array in which no id changes what another is.
-
-    NumPy reads all ids of a list as one kind: a missing one would make floats of large numbers,
-    which floats cannot distinguish.
-    """
-    if isinstance(ids, np.ndarray):
-        return ids
-    cells = ids.astype(object) if hasattr(ids, "astype") else [*ids]
-    return np.array(cells, dtype=object)
-
-
-def owned(rows: RowSource, ids: Ids | None) -> RowSource:
-    """Return rows that know whose they are, those of one unit together."""
-    if ids is None:
-        return rows
-    if not isinstance(rows, ArrayRows):
-        raise ValueError(NO_IDS)
-    if len(ids.codes) != rows.n_rows:
-        raise ValueError("unit must have one id for each row.")
-    kept = ids.codes >= 0
-    if not kept.any():
-        raise ValueError(NO_ROW_COUNTS)
-    return rows.where(kept).owned(ids.codes[kept])
 
 
 def aligned(y: Any, X: Any) -> Any:
@@ -188,12 +157,42 @@ def check_frame(X: Any, schema: TableSchema) -> None:
         schema.check(X).stop(CHECKED)
 
 
-def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    """Return X and y as private rows, or say what is wrong without quoting them."""
-    rows = (_rows if estimator.table_schema is None else _rows_of_schema)(estimator, X, y)
+def private_rows(
+    estimator: BaseEstimator, X: Any, y: Any, ids: Integers | None = None
+) -> RowSource:
+    """Return X and y as private rows, or say what is wrong without quoting them.
+
+    Targets that have classes are 0 and 1. With ids, the rows of a unit are together.
+    """
+    y, schema = aligned(y, X), estimator.table_schema
+    if estimator.family.n_classes:
+        estimator.classes_ = declared_classes(estimator.classes)
+        if schema is not None:
+            own = declared_classes(schema.classes)
+            if list(estimator.classes) not in ([0, 1], own.tolist()):
+                raise ValueError("classes are not those of the schema's target: leave classes out.")
+            estimator.classes_ = own
+    y = y if isinstance(y, str) else _numbers(estimator, y)
+    rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y)
     if rows.n_rows > MOST_ROWS:
         raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
-    return rows
+    if estimator.family.n_classes:
+        refuse_strangers(rows)
+    if ids is None:
+        return rows
+    if not isinstance(rows, ArrayRows):
+        raise ValueError(NO_IDS)
+    if len(ids) != rows.n_rows:
+        raise ValueError("unit must have one id for each row.")
+    kept = ids >= 0
+    if not kept.any():
+        raise ValueError(NO_ROW_COUNTS)
+    return rows.where(kept).owned(ids[kept])
+
+
+def _numbers(estimator: BaseEstimator, y: Any) -> Any:
+    """Return the target, or a part of it, as numbers: 0 and 1 of classes."""
+    return as_outcomes(y, estimator.classes_) if estimator.family.n_classes else y
 
 
 def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -223,15 +222,27 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows | EncodedRows):
         return _schema_rows(estimator, X, y)
     if not isinstance(X, np.ndarray) and is_stream(X):
-        return _streamed_rows(estimator, X, y)
+        with closing(frames_of(X)) as frames:
+            return _spooled(estimator, frames, y)
     columns = frame_columns(X, estimator.categories)
     if columns is not None:
         estimator.columns_ = columns
     if is_sparse(X, columns) and getattr(estimator, "_takes_sparse", False):
-        return sparse_rows(estimator, X, y)
+        rows, target = _quietly(estimator, _matrix(estimator, X), y=y, y_numeric=True, **_SPARSE)
+        _quietly(estimator, X, skip_check_array=True)
+        # Malformed indices are found here, before anything is booked.
+        return SparseRows(without_duplicates(rows), target)
     if _is_dask(X):
         return _dask_rows(estimator, X, y)
-    if _is_mapped(X, y):
+    if (
+        isinstance(X, np.memmap)  # a large table of numbers, with a target beside it
+        and X.ndim == 2
+        and X.dtype.kind in "iuf"
+        and X.nbytes >= STREAMED_BYTES
+        and isinstance(y, np.ndarray)
+        and y.dtype.kind in "biuf"
+        and y.shape == (len(X),)
+    ):
         return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*rows_and_target(estimator, X, y))
 
@@ -262,13 +273,8 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
     return _named(estimator, found.owned(X.keys), names)
 
 
-def _streamed_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    """Return the rows of a source that exports Arrow, whose columns but the target are features."""
-    with closing(frames_of(X)) as frames:
-        return _spooled(estimator, frames, y)
-
-
 def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSource:
+    """Return the rows of a source that exports Arrow, whose columns but the target are features."""
     first = next(frames, None)
     if not isinstance(y, str) or first is None or y not in first.columns:
         raise ValueError(
@@ -280,7 +286,7 @@ def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSour
         del estimator.columns_
 
     def arrays(frame: Any) -> tuple[Array, Array]:
-        return rows_and_target(estimator, frame.drop(columns=y), estimator._as_numbers(frame[y]))
+        return rows_and_target(estimator, frame.drop(columns=y), _numbers(estimator, frame[y]))
 
     features, target = arrays(first)
     parts = chain([(features, target)], map(arrays, frames))
@@ -353,14 +359,11 @@ def is_sparse(X: Any, columns: FrameColumns | None = None) -> bool:
     """Whether X is a scipy matrix or array, or a frame of sparse columns beside its categories."""
     if sparse.issparse(X):
         return True
+    if not is_frame(X):
+        return False
     levels = () if columns is None else columns.levels
-    dtypes = [one for name, one in _typed_columns(X) if name not in levels]
+    dtypes = [one for name, one in zip(X.columns, X.dtypes, strict=True) if name not in levels]
     return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
-
-
-def _typed_columns(X: Any) -> list[tuple[Any, Any]]:
-    """Return the names and types of the columns of a frame; none if X is not one."""
-    return list(zip(X.columns, X.dtypes, strict=True)) if is_frame(X) else []
 
 
 def in_memory(rows: RowSource) -> tuple[Array, Array]:
@@ -371,19 +374,6 @@ def in_memory(rows: RowSource) -> tuple[Array, Array]:
             "data frame."
         )
     return rows.X, rows.y
-
-
-def _is_mapped(X: Any, y: Any) -> bool:
-    """Whether X is a large table of numbers mapped from disk, with a target beside it."""
-    return (
-        isinstance(X, np.memmap)
-        and X.ndim == 2
-        and X.dtype.kind in "iuf"
-        and X.nbytes >= STREAMED_BYTES
-        and isinstance(y, np.ndarray)
-        and y.dtype.kind in "biuf"
-        and y.shape == (len(X),)
-    )
 
 
 def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | None) -> RowSource:
@@ -437,18 +427,6 @@ def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
     return rows, target
 
 
-def _read_by_schema(estimator: BaseEstimator, X: Any) -> Any:
-    """Return the features of a raw table, if the model has a schema by which to read it."""
-    schema = estimator.table_schema
-    if schema is None or not (is_frame(X) or is_in_memory(X) or is_stream(X)):
-        return X
-    import pandas as pd
-
-    table = X.compute() if _is_dask(X) else X
-    names = list(estimator.feature_names_in_)
-    return pd.DataFrame(schema.encode_features(table, names), columns=names)
-
-
 def scored_rows(estimator: BaseEstimator, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Return the targets of rows to score, which rows have one, and their weights.
 
@@ -470,10 +448,16 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
 
     Of a source that exports Arrow, the columns of the fit are read.
     """
-    X = _read_by_schema(estimator, X)
+    schema = estimator.table_schema
+    if schema is not None and (is_frame(X) or is_in_memory(X) or is_stream(X)):
+        import pandas as pd
+
+        table = X.compute() if _is_dask(X) else X
+        names = list(estimator.feature_names_in_)
+        X = pd.DataFrame(schema.encode_features(table, names), columns=names)
     if is_stream(X):
-        names = [*getattr(estimator, "feature_names_in_", ())] or None
-        parts = [rows_alone(estimator, frame) for frame in frames_of(X, names)]
+        fitted = [*getattr(estimator, "feature_names_in_", ())] or None
+        parts = [rows_alone(estimator, frame) for frame in frames_of(X, fitted)]
         return np.concatenate(parts) if parts else np.empty((0, estimator.n_features_in_))
     columns = _with_levels(estimator)
     if columns is None:
@@ -516,7 +500,14 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
 
     def look() -> Any:
         found = validate_data(estimator, X, **options)
-        return found if "y" not in options else (found[0], _target(found[1]))
+        if "y" not in options:
+            return found
+        rows, y = found
+        if y.dtype.kind not in "biuf":
+            raise ValueError("text or dates")
+        target = np.asarray(y, dtype=np.float64)
+        assert_all_finite(target, input_name="y")  # what was an object may be NaN now
+        return rows, target
 
     return _without_quoting(look, X)
 
@@ -534,18 +525,10 @@ def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
     raise kind(message)
 
 
-def _target(y: Any) -> Array:
-    """Return the target as float64, looked over once more: what was an object may be NaN now."""
-    if y.dtype.kind not in "biuf":
-        raise ValueError("text or dates")
-    numbers = np.asarray(y, dtype=np.float64)
-    assert_all_finite(numbers, input_name="y")
-    return numbers
-
-
 def _refuse_text(X: Any, y: Any) -> None:
     """Refuse text by its type, whether or not this text would pass for numbers."""
-    columns = _columns_but(_number_or_object, X)
+    # Plain objects may be numbers, and are looked at one by one, later.
+    columns = _columns_but(lambda one: str(one).lower() == "object" or is_number(one), X)
     if columns:
         raise ValueError(NOT_NUMBERS.format(where=columns))
     for name, values in (("X", X), ("y", y)):
@@ -566,22 +549,10 @@ def _without_values(message: str, X: Any) -> str:
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
     """Name the columns of a data frame whose type does not fit: names are public."""
-    names = [str(name) for name, dtype in _typed_columns(X) if not fits(dtype)]
+    if not is_frame(X):
+        return ""
+    names = [str(name) for name, one in zip(X.columns, X.dtypes, strict=True) if not fits(one)]
     return f"X, column {', '.join(names)}," if names else ""
-
-
-def _number_or_object(dtype: Any) -> bool:
-    """Whether a type may hold numbers: plain objects are looked at one by one, later."""
-    return str(dtype).lower() == "object" or is_number(dtype)
-
-
-def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
-    """Return X and y as sparse rows, or say what is wrong without quoting them."""
-    matrix = _matrix(estimator, X)
-    rows, target = _quietly(estimator, matrix, y=y, y_numeric=True, **_SPARSE)
-    _quietly(estimator, X, skip_check_array=True)
-    # Malformed indices are found here, before anything is booked.
-    return SparseRows(without_duplicates(rows), target)
 
 
 def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
@@ -593,17 +564,15 @@ def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
 
 def _matrix(estimator: BaseEstimator, X: Any) -> Any:
     """Return a sparse data frame as a scipy matrix, its categories encoded; a matrix as it is."""
+    if sparse.issparse(X):
+        return X
     columns = _with_levels(estimator)
-    if columns is None:
-        return X if sparse.issparse(X) else _matrix_of(X)
-    return columns.encoded_sparse(X, _matrix_of(_numbers_of(columns, X)))
-
-
-def _matrix_of(frame: Any) -> Any:
+    frame = X if columns is None else _numbers_of(columns, X)
     if any(dtype.fill_value != 0 for dtype in frame.dtypes):
         raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
     if any(map(is_truth, frame.dtypes)):
         import pandas as pd
 
         frame = frame.astype(pd.SparseDtype(np.float64, 0))
-    return frame.sparse.to_coo()
+    matrix = frame.sparse.to_coo()
+    return matrix if columns is None else columns.encoded_sparse(X, matrix)

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from scipy.special import expit, log_expit
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.arrays import Array, Objects
+from dpscreen._core.arrays import AnyArray, Array, Objects
+from dpscreen._core.words import did_you_mean, some
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
 from dpscreen.models.contrasts import Baseline, Combinations
@@ -20,7 +22,6 @@ from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
 from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_alone
 from dpscreen.models.onnx_graph import onnx_of
-from dpscreen.models.outcomes import OutcomeModel
 from dpscreen.models.pipelines import pipeline_of
 from dpscreen.models.raw import NoFormula, described_features
 from dpscreen.models.regression_table import (
@@ -75,6 +76,8 @@ class LinearModel(RegressorMixin, BaseEstimator):
 
     def _line_state(self, coef: Array, intercept: float) -> dict[str, Any]:
         """Return coefficients and intercept in the shapes of scikit-learn."""
+        if self.family.n_classes:
+            return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
         return {"coef_": coef, "intercept_": intercept}
 
     def _product(self, rows: Any) -> Any:
@@ -257,7 +260,29 @@ class PrivateLinearModel(LinearModel):
             coefficients (only tables have one).
         """
         check_is_fitted(self)
-        return partial_effect_of(self, variable, n_points, at or {}, alpha)
+        import pandas as pd
+
+        baseline = Baseline.of(self)
+        if variable not in baseline.bounds:
+            numbers = list(baseline.bounds)
+            guess = did_you_mean(variable, numbers)
+            raise ValueError(f"no number is called {variable!r}: {some(numbers)}.{guess}")
+        low, high = baseline.bounds[variable]
+        values = np.linspace(low, high, n_points)
+        rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at or {})
+        given = rows if hasattr(self, "feature_names_in_") else rows.to_numpy()
+        design = rows_alone(self, given)
+        if self._clips_to is not None:
+            design = np.clip(design, *self._clips_to.T)
+        weights, table = design[:-1] - design[-1], getattr(self, "table_", None)
+        if table is None:
+            estimate, half = weights @ np.ravel(self.coef_), np.full(n_points, np.nan)
+        else:
+            constants = np.zeros((n_points, len(table.names) - table.n_features))
+            found = Combinations.of(table, np.hstack([weights, constants]))
+            estimate, half = found.estimate, found.half_widths(alpha)
+        columns = {"estimate": estimate, "lower": estimate - half, "upper": estimate + half}
+        return pd.DataFrame(columns, index=pd.Index(values, name=variable))
 
     def to_formula(
         self,
@@ -395,29 +420,69 @@ class PrivateLinearModel(LinearModel):
         """Return all that the model has released."""
 
 
-def partial_effect_of(
-    model: PrivateLinearModel, variable: str, n_points: int, at: Mapping[str, Any], alpha: float
-) -> pd.DataFrame:
-    """Return estimate, lower and upper at values of a variable; see `partial_effect`."""
-    import pandas as pd
+class OutcomeModel(ClassifierMixin):
+    """What a fitted model of outcomes can do beside what every linear model can."""
 
-    baseline = Baseline.of(model)
-    low, high = baseline.range_of(variable)
-    values = np.linspace(low, high, n_points)
-    rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at)
-    given = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
-    design = rows_alone(model, given)
-    if model._clips_to is not None:
-        design = np.clip(design, *model._clips_to.T)
-    weights, table = design[:-1] - design[-1], getattr(model, "table_", None)
-    if table is None:
-        estimate, half = weights @ np.ravel(model.coef_), np.full(n_points, np.nan)
-    else:
-        constants = np.zeros((n_points, len(table.names) - table.n_features))
-        found = Combinations.of(table, np.hstack([weights, constants]))
-        estimate, half = found.estimate, found.half_widths(alpha)
-    columns = {"estimate": estimate, "lower": estimate - half, "upper": estimate + half}
-    return pd.DataFrame(columns, index=pd.Index(values, name=variable))
+    family: ClassVar[Family] = BINOMIAL
+    classes_: AnyArray
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class for each row of X.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows to predict for, in the units of the rows that were fitted. They are clipped to
+            `feature_bounds_`, as the fitted rows were.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            X @ coef_[0] + intercept_.
+        """
+        found: Array = self._line(X)
+        return found
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of both classes for each row of X, in their order."""
+        log_odds = self.decision_function(X)
+        return np.column_stack((expit(-log_odds), expit(log_odds)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of the probabilities."""
+        log_odds = self.decision_function(X)
+        return np.column_stack((log_expit(-log_odds), log_expit(log_odds)))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the likelier class for each row of X."""
+        likelier = (self.decision_function(X) > 0).astype(np.int64)
+        return np.asarray(self.classes_[likelier])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted. Of private rows it is no release.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `PrivateLasso.score`.
+
+        Returns
+        -------
+        float
+            The accuracy, from 0 to 1.
+        """
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        target, kept, weight = scored_rows(self, X, y, sample_weight)
+        labels = target if y is not None else self.classes_[target.astype(np.int64)]
+        return float(accuracy_score(labels, self.predict(X)[kept], sample_weight=weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
+        tags.regressor_tags = None
+        return tags
 
 
 class LoadedModel(PrivateLinearModel):
@@ -482,13 +547,13 @@ columns_
 
     def _take(self, release: Release) -> None:
         self._from_file = release
+        self.privacy_, self.fitted_by_ = release.statement, release.estimator
         line = self._line_state(release.coefficients.copy(), release.intercept)
         self.coef_, self.intercept_ = line["coef_"], line["intercept_"]
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
         for name in ("n_iter", "n_rows", "path", "scale", "solver", "fallback"):
             setattr(self, f"{name}_", getattr(release, name))
-        self.privacy_, self.fitted_by_ = release.statement, release.estimator
         if release.schema is not None or release.missing_as is not None:
             self.missing_as_ = release.centres.copy()
         self.schema = None if release.schema is None else dict(release.schema)

@@ -1,4 +1,4 @@
-"""Binary outcomes: two declared classes, probabilities, and scikit-learn's contract.
+"""Binary outcomes: two declared classes, and targets as 0 and 1.
 
 The classes are a declaration, never learnt from rows. A target that holds anything else is refused
 before a budget is booked, in words that repeat no label.
@@ -6,18 +6,12 @@ before a budget is booked, in words that repeat no label.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.models.intake import scored_rows
 from dpscreen.rows.source import RowSource
-from dpscreen.solvers.family import BINOMIAL, Family
 
 STRANGER = 2.0
 """What stands for a label that is neither class."""
@@ -52,26 +46,25 @@ def as_outcomes(y: Any, classes: AnyArray) -> Any:
     """
     if y is None:
         return None
-    work = partial(_outcomes_of_part, classes=classes)
     if hasattr(y, "map_blocks"):
-        return y.map_blocks(work, dtype=np.float64)
+        return y.map_blocks(_outcomes_of_part, classes=classes, dtype=np.float64)
     if hasattr(y, "map_partitions"):
-        return y.map_partitions(partial(_series_part, work=work), meta=("outcome", np.float64))
+        meta = ("outcome", np.float64)
+        return y.map_partitions(_outcomes_of_part, classes=classes, meta=meta)
     return _outcomes(y, classes)
 
 
-def _outcomes_of_part(part: Any, classes: AnyArray) -> Array:
+def _outcomes_of_part(part: Any, classes: AnyArray) -> Any:
     """Return the outcomes of a partition without raising: a worker's log would show the cells."""
     try:
-        return _outcomes(part, classes)
+        found = _outcomes(part, classes)
     except Exception:
-        return np.full(np.shape(part), STRANGER)
-
-
-def _series_part(part: Any, work: Callable[[Any], Array]) -> Any:
+        found = np.full(np.shape(part), STRANGER)
+    if not hasattr(part, "index"):
+        return found
     import pandas as pd
 
-    return pd.Series(work(part), index=part.index, name="outcome", dtype=np.float64)
+    return pd.Series(found, index=part.index, name="outcome", dtype=np.float64)
 
 
 def _outcomes(y: Any, classes: AnyArray) -> Array:
@@ -85,15 +78,13 @@ def _outcomes(y: Any, classes: AnyArray) -> Array:
             found[labels == label] = place
         return found
     places = {label: float(place) for place, label in enumerate(classes.tolist())}
-    listed = [_place(label, places) for label in labels.ravel().tolist()]
+    listed = []
+    for label in labels.ravel().tolist():
+        try:
+            listed.append(places.get(label, STRANGER))
+        except TypeError:  # what cannot be looked up is no label
+            listed.append(STRANGER)
     return np.array(listed, dtype=np.float64).reshape(labels.shape)
-
-
-def _place(label: Any, places: dict[Any, float]) -> float:
-    try:
-        return places.get(label, STRANGER)
-    except TypeError:  # what cannot be looked up is no label
-        return STRANGER
 
 
 def strangers(y: Array) -> Integers:
@@ -107,71 +98,3 @@ def refuse_strangers(rows: RowSource) -> RowSource:
         rows.close()  # nobody else will: a cluster would keep them
         raise ValueError(NOT_DECLARED)
     return rows
-
-
-class OutcomeModel(ClassifierMixin):
-    """What a fitted model of outcomes can do beside what every linear model can."""
-
-    family: ClassVar[Family] = BINOMIAL
-    classes_: AnyArray
-
-    def _line_state(self, coef: Array, intercept: float) -> dict[str, Any]:
-        return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class for each row of X.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. They are clipped to
-            `feature_bounds_`, as the fitted rows were.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            X @ coef_[0] + intercept_.
-        """
-        found: Array = self._line(X)
-        return found
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of both classes for each row of X, in their order."""
-        log_odds = self.decision_function(X)
-        return np.column_stack((expit(-log_odds), expit(log_odds)))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the probabilities."""
-        log_odds = self.decision_function(X)
-        return np.column_stack((log_expit(-log_odds), log_expit(log_odds)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the likelier class for each row of X."""
-        likelier = (self.decision_function(X) > 0).astype(np.int64)
-        return np.asarray(self.classes_[likelier])
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted. Of private rows it is no release.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `PrivateLasso.score`.
-
-        Returns
-        -------
-        float
-            The accuracy, from 0 to 1.
-        """
-        from sklearn.metrics import accuracy_score  # slow to import
-
-        target, kept, weight = scored_rows(self, X, y, sample_weight)
-        labels = target if y is not None else self.classes_[target.astype(np.int64)]
-        return float(accuracy_score(labels, self.predict(X)[kept], sample_weight=weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
-        tags.regressor_tags = None
-        return tags

@@ -133,33 +133,42 @@ def declared_bounds(
 
     `zero_one` says of each feature whether its kind says (0, 1), so that nobody need declare it.
     """
-    feature = _feature_pairs(feature_bounds, names, zero_one)
+    if isinstance(feature_bounds, Mapping):
+        feature_bounds = _by_name(feature_bounds, names, zero_one)
+    feature = np.tile((0.0, 1.0), (len(zero_one), 1))
+    if feature_bounds is not None or not zero_one.all():
+        pairs, n_numbers = _pairs("feature_bounds", feature_bounds), np.count_nonzero(~zero_one)
+        if pairs.shape == feature.shape:  # one for each feature
+            if (pairs[zero_one] != (0, 1)).any():
+                raise ValueError(
+                    "feature_bounds of truths and of levels are (0, 1); leave them out."
+                )
+            feature = pairs
+        elif pairs.shape in ((2,), (n_numbers, 2)):  # one for all numbers, or each of them
+            feature[~zero_one] = pairs
+        else:
+            raise ValueError(
+                f"feature_bounds must be one pair (low, high) or one pair for each of the "
+                f"{n_numbers} features; got shape {pairs.shape}."
+            )
     target = _pairs("target_bounds", target_bounds)
     if target.shape != (2,):
         raise ValueError("target_bounds must be one pair (low, high).")
     of_whom = [""] * len(feature) if names is None else [f" of {str(name)!r}" for name in names]
-    return _increasing("feature_bounds", feature, of_whom), _increasing("target_bounds", target)
-
-
-def _feature_pairs(given: Any, names: Iterable[str] | None, zero_one: Mask) -> Array:
-    """Return a pair for each feature, from one for all numbers, or one for each."""
-    every = np.tile((0.0, 1.0), (len(zero_one), 1))
-    if given is None and zero_one.all():
-        return every
-    if isinstance(given, Mapping):
-        given = _by_name(given, names, zero_one)
-    pairs, n_numbers = _pairs("feature_bounds", given), np.count_nonzero(~zero_one)
-    if pairs.shape == (len(zero_one), 2):
-        if (pairs[zero_one] != (0, 1)).any():
-            raise ValueError("feature_bounds of truths and of levels are (0, 1); leave them out.")
-        return pairs
-    if pairs.shape not in ((2,), (n_numbers, 2)):
-        raise ValueError(
-            f"feature_bounds must be one pair (low, high) or one pair for each of the "
-            f"{n_numbers} features; got shape {pairs.shape}."
-        )
-    every[~zero_one] = pairs
-    return every
+    for name, pairs, columns in (
+        ("feature_bounds", feature, of_whom),
+        ("target_bounds", target[None], [""]),
+    ):
+        with np.errstate(all="ignore"):  # what is not finite is refused before its width matters
+            half = pairs[:, 1] / 2 - pairs[:, 0] / 2
+        for good, demand in (
+            (np.isfinite(pairs).all(axis=1), "be finite"),
+            (half > 0, "have low < high"),
+            ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
+        ):
+            if not good.all():
+                raise ValueError(f"{name}{columns[int(np.argmin(good))]} must {demand}.")
+    return feature, target
 
 
 def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None, zero_one: Mask) -> list[Any]:
@@ -189,19 +198,6 @@ def _pairs(name: str, given: Any) -> Array:
         return np.asarray(given, dtype=np.float64)
     except (ValueError, TypeError):
         raise ValueError(f"{name} must hold pairs of numbers (low, high).") from None
-
-
-def _increasing(name: str, pairs: Array, of_whom: Sequence[str] = ("",)) -> Array:
-    with np.errstate(all="ignore"):  # what is not finite is refused before its width matters
-        half = pairs[..., 1] / 2 - pairs[..., 0] / 2
-    for good, demand in (
-        (np.isfinite(pairs).all(axis=-1), "be finite"),
-        (half > 0, "have low < high"),
-        ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
-    ):
-        if not good.all():
-            raise ValueError(f"{name}{of_whom[int(np.argmin(good))]} must {demand}.")
-    return pairs
 
 
 def names(name: str, value: Any) -> tuple[str, ...]:

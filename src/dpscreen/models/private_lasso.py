@@ -1,6 +1,7 @@
-"""PrivateLasso: sparse private regression that chooses its own settings, within one budget.
+"""Sparse private regression that chooses its own settings, within one budget.
 
-FreeScreen is the same by a path that screens itself.
+`SparseModel` is what sparse models of all families share; `PrivateLasso` is that of numbers, and
+`FreeScreen` the same by a path that screens itself.
 """
 
 from __future__ import annotations
@@ -8,22 +9,176 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, ClassVar
 
+import numpy as np
+
+from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
-from dpscreen.models.base import SparseModel
+from dpscreen.models.base import FitStart, ScalingModel
+from dpscreen.models.delivery import MODEL
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.source import RowSource
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers import rules, split
 from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
-from dpscreen.solvers.engine import is_dense, solve_dense, solve_selected
+from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
 from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
+from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
+from dpscreen.solvers.results import Inference
+from dpscreen.solvers.table import release_table
 
-DENSE = "dense"
+DENSE, STAGEWISE = "dense", "stagewise"
 SOLVERS: dict[str, Callable[[Task], Solution]] = {
-    "stagewise": solve_selected,
+    STAGEWISE: solve_selected,
     FREE_SCREEN: partial(solve_selected, run_of=ScreeningRun),
     "frank-wolfe": solve_frank_wolfe,
 }
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SparseModel(ScalingModel):
+    """The goal of a sparse model: all features at once or a path of them, and its quality."""
+
+    n_iter: int | None = None
+    max_features: int | None = None
+    standardize: bool | str = "auto"
+    inference: str | None = None
+    quality: bool = True
+
+    row_norm: ClassVar[float | None] = None  # type: ignore[misc]
+    radius: ClassVar[float | None] = None
+    clip: ClassVar[float | None] = None
+    solver: ClassVar[str] = "auto"
+
+    _takes_sparse = True
+
+    def noise_p_values(self) -> Array:
+        """Return for each feature a p-value of "only privacy noise ever chose it".
+
+        No p-value of an effect: `PrivateOLS` has those. It tests privacy noise only, for the
+        hypothesis that the feature's gradient was zero at every step; sampling noise gives a
+        gradient too. A feature that others kept from being chosen shows a large value or NaN,
+        however strong it is, so there is little power with few features, and with rows enough for
+        the refit to find what the path did not. Computed from `path_`, so free; `max_features` and
+        `fit_intercept` must still be those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            NaN for features that were chosen no more than noise alone would, or never: the path
+            says nothing of them. Not corrected for the number of features.
+        """
+        found = self.released().noise_p_values
+        if found is None:
+            raise ValueError("noise p-values need a path: here no feature had to be chosen.")
+        return found
+
+    def _settings(self, unit: Unit) -> Choices:
+        check.choice("inference", self.inference, (None, "split"))
+        check.choice("solver", self.solver, ("auto", *SOLVERS))
+        if self.inference is not None and unit.rows_per_unit > 1:
+            raise ValueError(
+                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
+                "so intervals that count them as if they were would be too short."
+            )
+        if self.inference is not None and self.offset is not None:
+            raise ValueError(
+                f"inference='split' knows no offset: {self.family.words.table} has intervals "
+                "beside one."
+            )
+        return replace(
+            super()._settings(unit),
+            radius=check.optional(check.size, "radius", self.radius),
+            clip=check.optional(check.size, "clip", self.clip),
+            quality=check.flag("quality", self.quality),
+            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
+            max_features=check.optional(check.whole, "max_features", self.max_features),
+        )
+
+    def _spend(self, start: FitStart) -> None:
+        """Release the model, with intervals if they were asked for and can be had."""
+        halves = False
+        if self.inference is not None:
+            self.inference_ = Inference.not_available("the fit failed numerically.")
+            reason = split.refusal(start.spending.regime)
+            halves = reason is None
+            if reason is not None:
+                self.inference_ = Inference.not_available(
+                    f"{reason} The model was fitted on all rows, without a split."
+                )
+        if halves:
+            task, units, solution = self._spend_in_halves(start)
+        else:
+            task, units, solution = self._range(start, *self._release(start))
+        if start.choices.quality:
+            weights = solution.weights
+            predictors = task.spread * float(np.linalg.norm(weights[: task.n_features]))
+            scales = (solution.deviation, task.residual_scale, predictors)
+            self._measure(task, units, weights, scales, in_sample=not halves)
+
+    def _spend_in_halves(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
+        """Release the model from one half of the rows and intervals from the other (Lemma 16).
+
+        What is returned is to be measured on the rows of the other half.
+        """
+        first, second = split.split(start.spending, start.rows)
+        start.halves.extend((first, second))
+        choices = replace(start.choices, quality=False)
+        half = replace(start, spending=first.spending, rows=first.rows, choices=choices)
+        task, units, solution = self._release(half)
+        ranged, predicting, predictor = self._range(half, task, units, solution)
+        n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
+        marginals = (units, task.deviation, task.marginals)
+        selected = split.Selected(solution.weights, *marginals, n_used, task.residual)
+        table = split.SecondTable(
+            partial(release_table, family=self.family, constant=task.start),
+            self.family,
+            self.family.information(task.start),
+        )
+        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
+        names = list(self.feature_names_out_)
+        self.inference_ = split.infer(
+            second.reserving(kept), selected, start.bounds[0], choices, names, table
+        )
+        if start.choices.quality:
+            design = second.rows.lattice(predicting)
+            ranged = replace(ranged, spending=second.spending, design=design)
+        return ranged, predicting, predictor
+
+    def _solve(self, task: Task, rows: RowSource) -> Solution:
+        """Solve the task, keeping what the prediction range and the quality cost."""
+        rows.announce(n_passes(task))
+        kept = (rules.QUALITY_SHARE if task.choices.quality else 0.0) + range_share(task)
+        task = replace(task, spending=replace(task.spending, reserved=kept))
+        solver = self.solver
+        if solver == "auto":  # all features, unless noise hides their Gram matrix
+            solver = DENSE if is_dense(task) else STAGEWISE
+        if "solver" in self.get_params():
+            self.solver_ = solver
+        solution = {**SOLVERS, DENSE: solve_dense}[solver](task)
+        if solver == FREE_SCREEN:
+            self.screened_ = screened(self.path_, task.n_features)
+        return solution
+
+    def _range(
+        self, start: FitStart, task: Task, units: PublicUnits, solution: Solution
+    ) -> tuple[Task, PublicUnits, Solution]:
+        """Release the range in which features enter predictions; return what predicts."""
+        model = RangedModel(units, solution.weights, task.design, task.spread)
+        model = choose_range(task, start.rows, model, start.bounds[0])
+        solution = replace(solution, weights=model.weights)
+        self._keep(MODEL, model.units, solution)
+        return replace(task, design=model.design, spread=model.spread), model.units, solution
+
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        n_features = len(units.feature_bounds)
+        q_values = solution.q_values
+        return super()._state(units, solution) | {
+            "path_": solution.path,
+            "selected_": solution.selected(n_features),
+            "q_values_": np.ones(n_features) if q_values is None else q_values,
+        }
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -172,35 +327,11 @@ class PrivateLasso(SparseModel):
     True
     """
 
-    radius: float | None = None
-    n_iter: int | None = None
-    clip: float | None = None
-    row_norm: float | None = None
-    max_features: int | None = None
-    standardize: bool | str = "auto"
-    inference: str | None = None
-    solver: str = "auto"
-    quality: bool = True
+    radius: float | None = None  # type: ignore[misc]
+    clip: float | None = None  # type: ignore[misc]
+    row_norm: float | None = None  # type: ignore[misc]
+    solver: str = "auto"  # type: ignore[misc]
     rows_per_unit: int | None = None  # type: ignore[misc]
-
-    def _settings(self, unit: Unit) -> Choices:
-        check.choice("solver", self.solver, ("auto", *SOLVERS))
-        return replace(
-            super()._settings(unit),
-            radius=check.optional(check.size, "radius", self.radius),
-            clip=check.optional(check.size, "clip", self.clip),
-        )
-
-    def _solver(self, task: Task) -> Callable[[Task], Solution]:
-        automatic = DENSE if is_dense(task) else "stagewise"
-        self.solver_ = automatic if self.solver == "auto" else self.solver
-        return {**SOLVERS, DENSE: solve_dense}[self.solver_]
-
-    def _solve(self, task: Task, rows: RowSource) -> Solution:
-        solution = super()._solve(task, rows)
-        if self.solver_ == FREE_SCREEN:
-            self.screened_ = screened(self.path_, task.n_features)
-        return solution
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -247,4 +378,4 @@ class FreeScreen(PrivateLasso):
     True
     """
 
-    solver: str = FREE_SCREEN
+    solver: str = FREE_SCREEN  # type: ignore[misc]

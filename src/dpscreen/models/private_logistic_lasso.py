@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpscreen._core.arrays import AnyArray
-from dpscreen._core.words import plain
-from dpscreen.models.base import FitStart, ScalingModel, SparseModel
-from dpscreen.models.outcomes import (
-    OutcomeModel,
-    as_outcomes,
-    declared_classes,
-    refuse_strangers,
-)
-from dpscreen.privacy.budget import Unit
-from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers.base import Choices, Solution
+from dpscreen.models.base import ScalingModel
+from dpscreen.models.linear import OutcomeModel
+from dpscreen.models.private_lasso import SparseModel
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
-    """What private models of binary outcomes share: declared classes, and their marginals."""
+    """What private models of binary outcomes share: classes that are declared, and no bounds."""
 
     classes: Any = (0, 1)
     target_bounds: ClassVar[Any] = (0.0, 1.0)  # type: ignore[misc]
-
-    def _settings(self, unit: Unit) -> Choices:
-        declared_classes(self.classes)
-        return super()._settings(unit)
-
-    def _rows(self, X: Any, y: Any) -> RowSource:
-        self.classes_ = self._declared_classes()
-        return refuse_strangers(super()._rows(X, y))
-
-    def _declared_classes(self) -> AnyArray:
-        """Return the two classes: those of the schema, if there is one."""
-        if self.table_schema is None:
-            return declared_classes(self.classes)
-        own = declared_classes(self.schema_.classes)
-        if list(self.classes) not in ([0, 1], own.tolist()):
-            raise ValueError("classes are not those of the schema's target: leave classes out.")
-        return own
-
-    def _as_numbers(self, y: Any) -> Any:
-        return as_outcomes(y, self.classes_)
-
-    def _public_facts(self) -> tuple[str, ...]:
-        first, second = (plain(str(label)) for label in self.classes_.tolist())
-        return (*super()._public_facts(), f"the two classes, {first} and {second}")
-
-    def _public_units(self, start: FitStart) -> PublicUnits:
-        return replace(super()._public_units(start), target_at=0.0)
-
-    def _target_state(self, _units: PublicUnits, _solution: Solution) -> dict[str, Any]:
-        """Return nothing: neither the bounds of classes nor a scale are released."""
-        return {}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -131,11 +91,4 @@ feature_names_in_, feature_names_out_, columns_
     True
     """
 
-    row_norm = None
-
-    n_iter: int | None = None
-    max_features: int | None = None
-    standardize: bool | str = "auto"
-    inference: str | None = None
-    quality: bool = True
     rows_per_unit: int | None = None  # type: ignore[misc]

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from dpscreen.models.base import Charges, FitStart
 from dpscreen.models.private_logistic_lasso import OutcomeEstimator
 from dpscreen.models.private_ols import TableEstimator
 from dpscreen.models.regression_table import OddsTableModel
-from dpscreen.privacy import ZCDP
-from dpscreen.solvers import rules
-from dpscreen.solvers.family import BINOMIAL
-from dpscreen.solvers.marginals import TargetMarginal, release_target
-from dpscreen.solvers.table import CURVED, TableRule
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -72,25 +66,3 @@ required, rows_per_unit, random_state, schema
     interest: Any = None
     required: Any = None
     rows_per_unit: int | None = None  # type: ignore[misc]
-
-    table_rule: ClassVar[TableRule] = TableRule.of(BINOMIAL)
-
-    _n_steps = len(CURVED.search + CURVED.last)
-
-    def _book_admitted(self, charges: Charges, recount: ZCDP) -> None:
-        """Book a second count, if there is one: the share of outcomes decides, too."""
-        if recount.rho:
-            charges.book(recount)
-
-    def _target(self, start: FitStart) -> TargetMarginal:
-        """Release the share of outcomes; refuse what it excludes.
-
-        (docs/theory/mechanisms.md, Lemma 61)
-        """
-        charges = start.promise.charges
-        charges.book(start.spending.share(rules.CLASS_SHARE))
-        target = release_target(start.spending, start.rows, start.bounds[1], family=self.family)
-        curvature = self.family.mean_curvature(target.start, 0.0)
-        self._refuse(start, TableRule.of(self.family, curvature))
-        charges.book_rest()
-        return target

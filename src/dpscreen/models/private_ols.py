@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpscreen.models import parameters as check
-from dpscreen.models.base import Charges, FitStart, Promise, ScalingModel
-from dpscreen.models.delivery import CENTRE, MODEL, check_finite
+from dpscreen.models.base import FitStart, Promise, ScalingModel
+from dpscreen.models.delivery import MODEL, check_finite
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
 from dpscreen.models.regression_table import (
     RegressionTable,
@@ -26,10 +26,9 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending
-from dpscreen.solvers.family import GAUSSIAN
-from dpscreen.solvers.marginals import TargetMarginal, WideTask, is_yes_no, standardise_widely
+from dpscreen.solvers.marginals import WideTask, is_yes_no, release_target, standardise_widely
 from dpscreen.solvers.split import why_unidentified
-from dpscreen.solvers.table import QUADRATIC, TableRelease, TableRule, release_table
+from dpscreen.solvers.table import TableRelease, TableRule, plan_of, release_table
 
 OFFSET = "it is the offset: its coefficient is 1, and not estimated."
 
@@ -38,16 +37,15 @@ class TableEstimator(TableModel, ScalingModel):
     """The goal of a regression table: all features, refused where noise rules the table out."""
 
     quality: bool
-    interest: Any
-    required: Any
+    interest: Any = None
+    required: Any = None
     table_rule: ClassVar[TableRule]
-    _n_steps: ClassVar[int]
-    """How many Newton steps its rounds take."""
 
-    @property
-    def averages_units(self) -> bool:
-        """Whether rows of one unit count together, as one."""
-        return self.family.averages_units
+    _books_in_parts = True  # a table that is refused is charged for what was released alone
+
+    def __init_subclass__(cls) -> None:
+        cls.table_rule = TableRule.of(cls.family)
+        cls.averages_units = cls.family.averages_units
 
     def _settings(self, unit: Unit) -> Choices:
         if unit.rows_per_unit > 1 and not self.averages_units:
@@ -63,7 +61,7 @@ class TableEstimator(TableModel, ScalingModel):
                 "table and a schema that names the column of the unit."
             )
         for name in ("interest", "required"):
-            check.names(name, getattr(self, name, None))
+            check.names(name, getattr(self, name))
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),
             n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
@@ -78,43 +76,38 @@ class TableEstimator(TableModel, ScalingModel):
         self._places("interest"), self._places("required")
         if settings.n_rows:
             asked = _requested(settings.n_rows, rows, promise.budget, settings)
-            instead = self.family.words.sparse
             needs = table_needs(self.table_rule, asked)
             if needs is not None:
-                raise refused(asked, needs, ZCDP.free(), None, counted=False, instead=instead)
+                raise refused(asked, needs, instead=self.family.words.sparse)
         return spend
 
     def _places(self, parameter: str) -> tuple[int, ...]:
         """Return the places of the coefficients that a parameter names; they are public."""
-        asked = check.names(parameter, getattr(self, parameter, None))
+        asked = check.names(parameter, getattr(self, parameter))
         return tuple(places_of(asked, tuple(map(str, self.feature_names_out_))))
-
-    def _book(self, charges: Charges) -> None:
-        """Book nothing yet: a table that is refused is charged for the count alone."""
-        charges.check()
 
     def _counted(self, start: FitStart) -> FitStart:
         """Release a noisy count, unless a number of rows is public, and refuse what it rules out.
 
-        Each part is booked before it is released (docs/theory/mechanisms.md, Lemma 61).
+        Each part is booked before it is released (docs/theory/mechanisms.md, Lemma 61). Where the
+        target has classes the share of outcomes decides, too, and is released next.
         """
         charges, spending = start.promise.charges, start.spending
 
         def admit(counted: Spending, recount: ZCDP) -> None:
             self._refuse(replace(start, spending=counted), self.table_rule)
-            self._book_admitted(charges, recount)
+            if not self.family.n_classes:
+                charges.book()
+            elif recount.rho:
+                charges.book(recount)
 
         if start.choices.n_rows is None:
             charges.book(spending.share(rules.COUNT_SHARE))
             start = replace(start, spending=spending.counted(start.rows.n_units, admit))
-        else:
-            self._book_admitted(charges, ZCDP.free())
+        elif not self.family.n_classes:
+            charges.book()
         self.n_rows_ = start.spending.regime.n_rows
         return start
-
-    def _book_admitted(self, charges: Charges, _recount: ZCDP) -> None:
-        """Book all that is left, now that the table is possible."""
-        charges.book_rest()
 
     def _refuse(self, start: FitStart, rule: TableRule) -> None:
         """Raise `TableRefused` if the rule, given what was released so far, excludes the table."""
@@ -127,18 +120,19 @@ class TableEstimator(TableModel, ScalingModel):
         charged, delta = promise.charges.booked, promise.budget.delta
         self.n_rows_ = asked.n_rows
         # At a large δ an ε of 0 may be certified, and is no budget.
-        part = replace(promise, budget=Budget(max(charged.epsilon(delta), 1e-9), delta))
-        statement = self._statement(replace(start, promise=part), spending)
+        statement = self._statement(start, Budget(max(charged.epsilon(delta), 1e-9), delta))
         counted, instead = start.choices.n_rows is None, self.family.words.sparse
         raise refused(asked, needs, charged, statement, counted=counted, instead=instead)
 
-    def _target(self, _start: FitStart) -> TargetMarginal | None:
-        """Return the marginal of the target, if it is released before a table is admitted."""
-        return None
-
     def _spend(self, start: FitStart) -> None:
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        target = self._target(start)
+        target = None
+        if self.family.n_classes:
+            start.promise.charges.book(start.spending.share(rules.CLASS_SHARE))
+            target = release_target(start.spending, start.rows, start.bounds[1], family=self.family)
+            curvature = self.family.mean_curvature(target.start, 0.0)
+            self._refuse(start, TableRule.of(self.family, curvature))
+            start.promise.charges.book()
         wide = standardise_widely(
             replace(start.spending, reserved=kept),
             start.rows,
@@ -147,8 +141,7 @@ class TableEstimator(TableModel, ScalingModel):
             family=self.family,
             known=(None, target),
         )
-        self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
-        self._keep(CENTRE, wide.units, self._constant(wide.task, wide.units))
+        self._keep_centre(wide.task, wide.units, start.bounds[0])
         found = release_table(
             wide,
             family=self.family,
@@ -190,10 +183,16 @@ class TableEstimator(TableModel, ScalingModel):
         check_finite(
             found.covariance, found.freedom, found.bias, found.plain, found.shift, wide.scales
         )
-        solution = Solution(found.predicting, self._n_steps, None, found.deviation)
+        rounds = plan_of(self.family)
+        n_steps = len(rounds.search + rounds.last)
+        solution = Solution(found.predicting, n_steps, None, found.deviation)
         self._keep(MODEL, units, solution)
         names = tuple(map(str, self.feature_names_out_))
         slopes, constant = units.in_users_units(found.weights)
+        # Features without an interval that have bounds as 0 and 1, and may be numbers.
+        alone = (one.feature for one in found.unidentified if not (one.partners or one.nuisance))
+        binary = is_yes_no(units.feature_bounds)
+        numbers = [j for j in alone if binary[j] and "=" not in names[j]]
         self.table_ = replace(
             self.table_,
             coefficients=np.append(slopes, (constant,) * units.constant),
@@ -207,7 +206,7 @@ class TableEstimator(TableModel, ScalingModel):
             undetected=found.undetected,
             reasons={one.feature: why_unidentified(one, names) for one in found.unidentified}
             | ({} if offset is None else {offset: OFFSET}),
-            binary_bounds=_binary_bounds(found, names, wide),
+            binary_bounds=frozenset(numbers),
             nuisance=frozenset(one.feature for one in found.unidentified if one.nuisance),
             plain_errors=found.plain,
         )
@@ -217,13 +216,6 @@ class TableEstimator(TableModel, ScalingModel):
 def _requested(n_rows: int, rows: RowSource, budget: Budget, choices: Choices) -> RequestedTable:
     counted = "row" if rows.owners is None else "unit"
     return RequestedTable(n_rows, rows.n_features, budget, choices.intercept, counted)
-
-
-def _binary_bounds(found: TableRelease, names: tuple[str, ...], wide: WideTask) -> frozenset[int]:
-    """Return the features without an interval that have bounds as 0 and 1, and may be numbers."""
-    binary = is_yes_no(wide.units.feature_bounds)
-    alone = (one.feature for one in found.unidentified if not (one.partners or one.nuisance))
-    return frozenset(j for j in alone if binary[j] and "=" not in names[j])
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -312,6 +304,3 @@ feature_names_in_, feature_names_out_, columns_
     interest: Any = None
     required: Any = None
     rows_per_unit: int | None = None  # type: ignore[misc]
-
-    table_rule: ClassVar[TableRule] = TableRule.of(GAUSSIAN)
-    _n_steps = len(QUADRATIC.search + QUADRATIC.last)

@@ -2,71 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from dpscreen._core.arrays import Array
-from dpscreen._core.words import some
-from dpscreen.models.base import FitStart, Promise, ScalingModel
 from dpscreen.models.private_ols import TableEstimator
 from dpscreen.models.regression_table import RateTableModel
-from dpscreen.privacy import Noise, PrivacyStatement
-from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers.base import Choices
 from dpscreen.solvers.family import POISSON, Family
-from dpscreen.solvers.table import CURVED_CLIPPED, TableRule
-
-
-class RateEstimator(ScalingModel):
-    """What private models of non-negative outcomes share: link, bounds from 0 on, an offset."""
-
-    family: ClassVar[Family] = POISSON
-    offset: str | int | None
-
-    def _prepare(
-        self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
-    ) -> Callable[[], PrivacyStatement]:
-        return super()._prepare(
-            replace(settings, offset=self._offset_place()), promise, noise, rows
-        )
-
-    def _offset_place(self) -> int | None:
-        """Return which feature is the offset, if any."""
-        if self.offset is None:
-            return None
-        names = list(map(str, self.feature_names_out_))
-        places: dict[Any, int] = {name: place for place, name in enumerate(names)}
-        places |= {place: place for place in range(len(names))}
-        if self.offset not in places or isinstance(self.offset, bool) or len(names) < 2:
-            raise ValueError(
-                f"offset must be the name or the place of one of several features: {some(names)}."
-            )
-        return places[self.offset]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
-    def _public_bounds(self) -> tuple[Array, Array]:
-        features, target = super()._public_bounds()
-        low, high = target.tolist()
-        if not 0 <= low < high:
-            raise ValueError(
-                f"{type(self).__name__} needs outcomes that are not negative: target_bounds must "
-                "begin at 0 or above, such as (0, 50)."
-            )
-        return features, target
-
-    def _public_units(self, start: FitStart) -> PublicUnits:
-        units = super()._public_units(start)
-        unit, at = self.family.target_units(units.target_ends[1])
-        return replace(units, target_at=0.0, target_unit=unit, predictor_at=at)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivatePoisson(RateTableModel, RateEstimator, TableEstimator):
+class PrivatePoisson(RateTableModel, TableEstimator):
     """Poisson regression under differential privacy with rate ratios, intervals and tests.
 
     The sibling of `PrivateOLS` for outcomes that are not negative: counts, costs, durations, rates.
@@ -123,9 +68,8 @@ random_state, schema
     True
     """
 
+    family: ClassVar[Family] = POISSON
+
     offset: str | int | None = None
     quality: bool = True
     rows_per_unit: int | None = None  # type: ignore[misc]
-
-    table_rule: ClassVar[TableRule] = TableRule.of(POISSON)
-    _n_steps = len(CURVED_CLIPPED.search + CURVED_CLIPPED.last)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from dpscreen.models.base import SparseModel
-from dpscreen.models.private_poisson import RateEstimator
-from dpscreen.privacy.budget import Unit
-from dpscreen.solvers.base import Choices
+from dpscreen.models.private_lasso import SparseModel
+from dpscreen.solvers.family import POISSON, Family
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivatePoissonLasso(RateEstimator, SparseModel):
+class PrivatePoissonLasso(SparseModel):
     """Sparse Poisson regression under differential privacy that needs a budget and bounds only.
 
     `PrivateLasso` for outcomes that are not negative: the same engine with a linear logarithm of
@@ -66,19 +65,7 @@ bounds_notes_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, 
     True
     """
 
-    row_norm = None
+    family: ClassVar[Family] = POISSON
 
     offset: str | int | None = None
-    n_iter: int | None = None
-    max_features: int | None = None
-    standardize: bool | str = "auto"
-    inference: str | None = None
-    quality: bool = True
     rows_per_unit: int | None = None  # type: ignore[misc]
-
-    def _settings(self, unit: Unit) -> Choices:
-        if self.offset is not None and self.inference is not None:
-            raise ValueError(
-                "inference='split' knows no offset: PrivatePoisson has intervals beside one."
-            )
-        return super()._settings(unit)

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.models.categories import FrameColumns
-from dpscreen.models.release import Release, target_transform
+from dpscreen.models.release import Release
 from dpscreen.tables.arithmetic import (
     Constant,
     Expression,
@@ -294,7 +294,7 @@ def raw_model_of(release: Release) -> RawModel:
     schema, names = _schema_of(release)
     formed = _formula_terms if schema.block.formula is not None else _schema_terms
     terms = tuple(formed(sums, schema, names))
-    inverse = family.inverse or INVERSES[target_transform(release.schema)[1]]
+    inverse = family.inverse or INVERSES[release.declared_target[1]]
     return RawModel(terms=terms, columns=schema.columns, inverse=inverse, **shared)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Words
+from dpscreen._core.arrays import Words
 from dpscreen.privacy.budget import ZCDP
 from dpscreen.rows.marks import mixed
 from dpscreen.rows.source import ArrayRows
@@ -46,19 +46,6 @@ class Tally:
     spent: ZCDP
     values: Words | None
 
-    def shares(self, values: Words | None) -> bool:
-        """Whether rows with these values may be among those that were counted."""
-        if values is None or self.values is None:
-            return True
-        return bool(np.isin(values, self.values, assume_unique=True).any())
-
-    def join(self, other: Tally) -> Tally:
-        """Return both as one."""
-        known = None
-        if self.values is not None and other.values is not None:
-            known = np.union1d(self.values, other.values)[: 4 * MOST_VALUES]
-        return Tally(self.fits + other.fits, self.spent + other.spent, known)
-
 
 _TALLIES: list[Tally] = []
 _LOCK = Lock()
@@ -73,9 +60,15 @@ def count_fit(values: Words | None, cost: ZCDP, delta: float) -> None:
     """Count a fit that has spent its budget, and warn if some of its rows were fitted before."""
     tally = Tally(1, cost, values)
     with _LOCK:
-        for known in [one for one in _TALLIES if one.shares(values)]:
+        for known in list(_TALLIES):
+            both = None
+            if values is not None and known.values is not None:
+                if not np.isin(values, known.values, assume_unique=True).any():
+                    continue
+                both = None if tally.values is None else np.union1d(known.values, tally.values)
+                both = None if both is None else both[: 4 * MOST_VALUES]
             _TALLIES.remove(known)
-            tally = known.join(tally)
+            tally = Tally(known.fits + tally.fits, known.spent + tally.spent, both)
         _TALLIES.append(tally)
     if tally.fits > 1:
         warnings.warn(
@@ -89,7 +82,10 @@ def count_fit(values: Words | None, cost: ZCDP, delta: float) -> None:
 
 
 def values_of(rows: Any) -> Words | None:
-    """Return hashes of the values of rows in memory, but 0 and 1; None if there are none."""
+    """Return keyed hashes of the values of rows in memory; None if there are none.
+
+    Those of 0, 1 and NaN are left out; and the larger ones, if there are too many.
+    """
     match rows:
         case ArrayRows():
             parts = [*rows.X.T, rows.y]
@@ -97,15 +93,11 @@ def values_of(rows: Any) -> Words | None:
             parts = [rows.X.data, rows.y]
         case _:
             return None
-    size = sum(map(len, parts))
-    found = np.unique(np.concatenate([_hashed(part, size) for part in parts]))
-    return found if len(found) else None
-
-
-def _hashed(values: Array, size: int) -> Words:
-    """Return keyed hashes of values but 0, 1 and NaN: the smaller ones, if there are too many."""
-    kept = np.asarray(values, dtype=np.float64)
-    kept = kept[(kept != 0) & (kept != 1) & ~np.isnan(kept)]
-    found = mixed(kept, *_KEYS)
-    most = np.uint64(min(2**64 * MOST_VALUES // max(size, 1), 2**64 - 1))
-    return np.asarray(found[found <= most], dtype=np.uint64)
+    most = np.uint64(min(2**64 * MOST_VALUES // max(sum(map(len, parts)), 1), 2**64 - 1))
+    hashes = []
+    for part in parts:
+        values = np.asarray(part, dtype=np.float64)
+        found = mixed(values[(values != 0) & (values != 1) & ~np.isnan(values)], *_KEYS)
+        hashes.append(found[found <= most])
+    every = np.unique(np.concatenate(hashes))
+    return every if len(every) else None

@@ -5,10 +5,10 @@ Both the fit and the plan call `table_needs`, so that a plan predicts what a fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
+from functools import partial
 
 from dpscreen._core.words import how_many, listed, number, rounded, rounded_up
 from dpscreen.privacy import ZCDP, Budget, PrivacyStatement
@@ -42,18 +42,16 @@ class TableNeeds:
 
     def words(self, instead: str) -> str:
         """Say what would make it possible, and which model selects features instead."""
+        options = [f"about {number(self.rows)} {self.counted}s"]
+        if self.epsilon is not None:
+            options.append(f"an epsilon of about {self.epsilon:g}")
+        if self.features:
+            options.append(f"at most {how_many(self.features, 'feature')}")
         return (
-            f"A table needs {listed(self._options(), 'or')}. Even then some coefficients may have "
+            f"A table needs {listed(options, 'or')}. Even then some coefficients may have "
             f"no interval. {instead} selects features with any number of {self.counted}s; simulate "
             "it first."
         )
-
-    def _options(self) -> Iterator[str]:
-        yield f"about {number(self.rows)} {self.counted}s"
-        if self.epsilon is not None:
-            yield f"an epsilon of about {self.epsilon:g}"
-        if self.features:
-            yield f"at most {how_many(self.features, 'feature')}"
 
 
 def table_needs(rule: TableRule, asked: RequestedTable) -> TableNeeds | None:
@@ -64,17 +62,13 @@ def table_needs(rule: TableRule, asked: RequestedTable) -> TableNeeds | None:
     if rows <= asked.n_rows:
         return None
     more = rule.rho_needed(columns, asked.n_rows)
+    up = partial(rounded, digits=2, direction=ROUND_CEILING)  # so that what is read suffices
     return TableNeeds(
-        int(_up(rows)),
-        None if more is None else _up(ZCDP(Fraction(more)).epsilon(budget.delta)),
+        int(up(rows)),
+        None if more is None else up(ZCDP(Fraction(more)).epsilon(budget.delta)),
         max(0, rule.most_columns(asked.n_rows, rho, columns) - asked.constant),
         asked.counted,
     )
-
-
-def _up(value: float) -> float:
-    """Round up to two digits, so that what is read suffices."""
-    return rounded(value, digits=2, direction=ROUND_CEILING)
 
 
 class TableRefused(ValueError):
@@ -127,10 +121,10 @@ FEW_ROWS = "standard errors need at least ten {}s for each coefficient, the cons
 def refused(
     asked: RequestedTable,
     needs: TableNeeds,
-    charged: ZCDP,
-    privacy: PrivacyStatement | None,
+    charged: ZCDP | None = None,
+    privacy: PrivacyStatement | None = None,
     *,
-    counted: bool,
+    counted: bool = False,
     instead: str,
 ) -> TableRefused:
     """Return the refusal of a table, with what was charged for it."""
@@ -138,19 +132,17 @@ def refused(
     given = f"about {rows} (a noisy count)" if counted else f"{rows} (declared)"
     budget = asked.budget
     why = NOISE if needs.epsilon is not None else FEW_ROWS.format(asked.counted)
+    charge = "Nothing was charged to the budget."
+    if charged is not None and privacy is not None:
+        released = listed([one.purpose for one in privacy.mechanisms])
+        epsilon = rounded_up(charged.epsilon(budget.delta), digits=3)
+        charge = (
+            f"Only {released} was released and charged to the budget: epsilon = {epsilon} at "
+            f"delta = {budget.delta:g}."
+        )
     message = (
         f"a table of {how_many(asked.n_features, 'feature')} is not possible with {given} at "
         f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}: {why} {needs.words(instead)} "
-        f"{_charge(charged, privacy, budget.delta)}"
+        f"{charge}"
     )
     return TableRefused(message, asked=asked, needs=needs, charged=charged, privacy=privacy)
-
-
-def _charge(charged: ZCDP, privacy: PrivacyStatement | None, delta: float) -> str:
-    if privacy is None:
-        return "Nothing was charged to the budget."
-    released = listed([one.purpose for one in privacy.mechanisms])
-    return (
-        f"Only {released} was released and charged to the budget: epsilon = "
-        f"{rounded_up(charged.epsilon(delta), digits=3)} at delta = {delta:g}."
-    )

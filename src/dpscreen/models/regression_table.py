@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
@@ -194,7 +194,7 @@ class TableReadings:
             as they have no interval, and those of them that are `left_out` of the model. Print it.
         """
         table = self._table
-        places = table.places([names] if isinstance(names, str) else names)
+        places = places_of([names] if isinstance(names, str) else names, table.names)
         told = [table.names[place] for place in places]
         there = [place for place in places if table.given[place]]
         if not there:
@@ -375,10 +375,6 @@ class RegressionTable(TableReadings):
         half = float(ndtri(0.5 + level / 2)) * self.plain_errors
         return np.where(self.given, half, np.nan)
 
-    def places(self, names: Sequence[str]) -> list[int]:
-        """Return where coefficients stand; a category stands for its levels."""
-        return places_of(names, self.names)
-
     def inference(self, family: Family = GAUSSIAN) -> Inference:
         """Return the intervals at 95 %, and what they mean."""
         errors = np.sqrt(np.diag(self.covariance))
@@ -387,25 +383,24 @@ class RegressionTable(TableReadings):
             FeatureInterval.of(j, self.names[j], *(float(one[j]) for one in numbers))
             for j in np.flatnonzero(self.given[: self.n_features]).tolist()
         )
-        return Inference(bool(intervals), " ".join(self._meaning(family)), intervals)
-
-    def _meaning(self, family: Family) -> Iterator[str]:
-        """Yield what intervals are for, and what they are not."""
-        if not self.given[: self.n_features].any():
+        if not intervals:
             why = set(self.reasons.values())
-            told = f": {why.pop()}" if len(why) == 1 else ", for reasons that table_.reasons has."
-            yield f"Intervals are not available{told}"
-            return
-        words = family.words
+            if len(why) == 1:
+                return Inference.not_available(why.pop())
+            told = "Intervals are not available, for reasons that table_.reasons has."
+            return Inference(False, told, ())
+        words, given = family.words, self.given
         model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
-        yield MEANING.format(
+        meaning = MEANING.format(
             model=f"of {words.predictor} {model}" if words.predictor else model,
             bounds=words.bounds,
             sampling=words.sampling,
         )
-        errors = np.sqrt(np.diag(self.covariance))[self.given]
-        yield from differences(self.shortened, self.clip_bias[self.given], errors, words.plain)
-        yield from undetected_group(self.undetected, self.largest_shift[self.given], errors)
+        from_least_squares = differences(
+            self.shortened, self.clip_bias[given], errors[given], words.plain
+        )
+        groups = undetected_group(self.undetected, self.largest_shift[given], errors[given])
+        return Inference(True, " ".join([meaning, *from_least_squares, *groups]), intervals)
 
 
 NOT_KEPT = (
@@ -524,6 +519,14 @@ class TableModel(TableReadings):
         found = self.get_prediction(rows).summary_frame()
         return found.set_axis([f"{variable}={value}" for value in values])
 
+    def _ratios(self, name: str, level: float) -> pd.DataFrame:
+        """Return exponentials of the features' coefficients and of the ends of their intervals."""
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename(name)
+        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+
     def _design(self, rows: Any) -> Array:
         """Return the features of rows, clipped as those of the fit were."""
         bounds = self.feature_bounds_
@@ -550,11 +553,7 @@ class OddsTableModel(TableModel):
         DataFrame
             One row for each feature, in their order, and columns odds_ratio, low and high.
         """
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename("odds_ratio")
-        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        return self._ratios("odds_ratio", level)
 
 
 class RateTableModel(TableModel):
@@ -574,11 +573,7 @@ class RateTableModel(TableModel):
             One row for each feature, in their order, and columns rate_ratio, low and high, and
             per_cent, by how many per cent the mean is larger.
         """
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename("rate_ratio")
-        found = pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        found = self._ratios("rate_ratio", level)
         return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
 
 
@@ -604,15 +599,15 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
     }
 
 
-def _marked(found: Mapping[str, Any], name: str) -> frozenset[int]:
-    return frozenset(int(one["feature"]) for one in found["left_out"] if one.get(name))
-
-
 def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) -> RegressionTable:
     """Return the table of d features in a model file, or raise a ValueError."""
     arrays = {name: np.array(found[name], dtype=np.float64) for name in _ARRAYS}
     covariance, k = arrays["covariance"], len(names)
     left_out = {int(one["feature"]): prose(one["reason"]) for one in found["left_out"]}
+    marked = {
+        name: frozenset(int(one["feature"]) for one in found["left_out"] if one.get(name))
+        for name in ("binary_bounds", "nuisance")
+    }
     shapes = {"covariance": (k, k), "scales": (d,)}
     for name, array in arrays.items():
         if array.shape != shapes.get(name, (k,)):
@@ -630,8 +625,8 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         shortened=float(found["shortened"]),
         undetected=float(found["undetected"]),
         reasons=left_out,
-        binary_bounds=_marked(found, "binary_bounds"),
-        nuisance=_marked(found, "nuisance"),
+        binary_bounds=marked["binary_bounds"],
+        nuisance=marked["nuisance"],
         **arrays,
     )
 

@@ -118,7 +118,26 @@ class Release:
     @property
     def target(self) -> str | None:
         """Return what the target is called, transformed if it is; None if nobody said."""
-        return self.about.get("target") or target_of(self.schema)
+        name, transform = self.declared_target
+        declared = name if transform == "none" else f"{transform}({name})"
+        return self.about.get("target") or declared
+
+    @cached_property
+    def declared_target(self) -> tuple[str | None, str]:
+        """Return what the schema calls the target, and its transform; None without one."""
+        block = declared_block(self.schema)
+        name, formula = block.get("target"), block.get("formula")
+        if isinstance(formula, str):
+            with suppress(FormulaProblem):
+                return formula_target(formula)
+        if not isinstance(name, str):
+            return None, "none"
+        return name, self.transform_of(name)
+
+    def transform_of(self, column: str) -> str:
+        """Return the transform that the schema declares for a column; "none" without one."""
+        transforms = declared_block(self.schema).get("transform")
+        return str(transforms.get(column, "none")) if isinstance(transforms, Mapping) else "none"
 
     @property
     def n_rows_words(self) -> str | None:
@@ -192,7 +211,7 @@ class Release:
     def scale_of_effects(self) -> EffectScale:
         """Return how effects are shown: per cent of a target that is declared as a logarithm."""
         scale = self.family.words.effects
-        logarithm = target_transform(self.schema)[1] in LOGARITHMS
+        logarithm = self.declared_target[1] in LOGARITHMS
         return PER_CENT if logarithm and scale == LINEAR else scale
 
     def words(self, sentence: str, *, target: str = "", longest: int | None = None) -> str:
@@ -207,15 +226,14 @@ class Release:
     @property
     def changed(self) -> str:
         """Return what effects are changes of: the target, or what its logarithm was taken of."""
-        name, transform = target_transform(self.schema)
+        name, transform = self.declared_target
         return LOGARITHMS.get(transform, "{}").format(plain(name or "the target"))
 
     @property
     def scale_of_target(self) -> str | None:
         """Return what a transformed target is predicted as, such as log(cost); None for others."""
-        name, _ = target_transform(self.schema)
-        scale = target_of(self.schema)
-        return None if scale in (None, name) else plain(str(scale))
+        name, transform = self.declared_target
+        return None if transform == "none" else plain(f"{transform}({name})")
 
     @cached_property
     def estimates(self) -> Array:
@@ -341,37 +359,14 @@ LOGARITHMS = {"log": "{}", "log1p": "1 + {}"}
 """Transforms of a target whose changes are ratios, and of what."""
 
 
-def target_transform(schema: Any) -> tuple[str | None, str]:
-    """Return what a schema calls the target, and its transform; None without one."""
-    block = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
-    name, formula = block.get("target"), block.get("formula")
-    if isinstance(formula, str):
-        with suppress(FormulaProblem):
-            return formula_target(formula)
-    if not isinstance(name, str):
-        return None, "none"
-    return name, declared_transform(schema, name)
-
-
-def declared_transform(schema: Any, name: str) -> str:
-    """Return the transform that a schema declares for a column; "none" without one."""
-    found = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
-    transforms = found.get("transform")
-    return str(transforms.get(name, "none")) if isinstance(transforms, Mapping) else "none"
-
-
-def target_of(schema: Any) -> str | None:
-    """Return what a schema calls the target: log(cost) if it is transformed; None without one."""
-    name, word = target_transform(schema)
-    return name if word == "none" else f"{word}({name})"
-
-
 def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept: bool) -> Release:
     """Return what a fitted estimator holds; bounds that it did not release are the public ones."""
     columns, classes = getattr(model, "columns_", None), getattr(model, "classes_", None)
     declared = public_bounds[0]
     clips = getattr(model, "feature_bounds_", declared)
     some_have: Any = {name: getattr(model, f"{name}_", None) for name in SOME_HAVE}
+    used = np.ravel(model.coef_) != 0
+    clear = getattr(model, "selected_", used) & used
     return Release(
         estimator=type(model).__name__,
         names=tuple(map(str, model.feature_names_out_)),
@@ -387,19 +382,12 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
         max_features=getattr(model, "max_features", None),
         categories={} if columns is None else dict(columns.levels),
         classes=None if classes is None else tuple(classes.tolist()),
-        above_noise=_above_noise(model),
+        above_noise=tuple(np.flatnonzero(clear).tolist()) if (used & ~clear).any() else None,
         declared_bounds=None if np.array_equal(clips, declared) else np.array(declared),
         family=model.family,
         schema=None if model.table_schema is None else model.table_schema.to_dict(),
         **some_have,
     )
-
-
-def _above_noise(model: Any) -> tuple[int, ...] | None:
-    """Return the features that are detected above the noise, if others have a coefficient too."""
-    used = np.ravel(model.coef_) != 0
-    clear = getattr(model, "selected_", used) & used
-    return tuple(np.flatnonzero(clear).tolist()) if (used & ~clear).any() else None
 
 
 # --- the table that statsmodels users know --------------------------------------------------------
@@ -559,11 +547,6 @@ STEPS = " Steps are round numbers near a tenth of the width of the declared boun
 ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
 
 
-def _about_steps(release: Release) -> str:
-    shares = release.schema is None and release.zero_one[release.selected].any()
-    return about_effects(release) + STEPS + (ZERO_ONE if shares else "")
-
-
 def about_effects(release: Release, longest: int | None = None) -> str:
     """Say what an effect is, or an odds ratio."""
     if release.scale_of_effects == PER_CENT:
@@ -592,18 +575,13 @@ def _about_predictions(release: Release) -> Iterator[str]:
     yield from about_missing(*declared, fills_target=release.family.fills_target)
     # One reason for all features is given with the meaning of intervals.
     if table and (len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features):
-        yield from no_intervals(release, table)
-
-
-def no_intervals(release: Release, table: RegressionTable) -> Iterator[str]:
-    """Say of which features there is no interval, and why: those with one reason together."""
-    numbers = None if release.schema is None else declared_numbers(release.schema)
-    told: dict[str, list[str]] = {}
-    for j, reason in table.reasons.items():
-        is_truth = numbers is not None and table.names[j] not in numbers
-        words = prose(reason) + SHARE * (j in table.binary_bounds and not is_truth)
-        told.setdefault(words, []).append(plain(table.names[j]))
-    yield from (f"{some(names)}: {words}" for words, names in told.items())
+        numbers = None if release.schema is None else declared_numbers(release.schema)
+        alike: dict[str, list[str]] = {}
+        for j, reason in table.reasons.items():
+            is_truth = numbers is not None and table.names[j] not in numbers
+            words = prose(reason) + SHARE * (j in table.binary_bounds and not is_truth)
+            alike.setdefault(words, []).append(plain(table.names[j]))
+        yield from (f"{some(names)}: {words}" for words, names in alike.items())
 
 
 NOT_TESTED = (
@@ -639,20 +617,23 @@ def reading_of(release: Release) -> Iterator[str]:
         verb = "is" if len(names) == 1 else "are"
         yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
     if release.selected:
-        yield _about_steps(release)
+        shares = release.schema is None and release.zero_one[release.selected].any()
+        yield about_effects(release) + STEPS + (ZERO_ONE if shares else "")
     if release.clips_features:
         yield "Features are clipped to their bounds before the coefficients apply."
     yield from _about_predictions(release)
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
-        scale = release.scale_of_effects
-        refit = REFIT.format(AS_RATIOS.format(scale.heading) if scale.ratio else "")
+        effects = release.scale_of_effects
+        refit = REFIT.format(AS_RATIOS.format(effects.heading) if effects.ratio else "")
         yield ("" if release.table else refit) + prose(release.inference.wording)
     if release.of_units:
         yield EACH_AS_ONE
     if release.quality is not None:
-        yield f"Released quality{_where(release)}: {release.quality}"
+        scale = release.scale_of_target
+        where = "" if scale is None else f", on the scale of {scale}"
+        yield f"Released quality{where}: {release.quality}"
     notes = release.bounds_notes or ()
     if len(notes) == 1:
         yield f"Bounds: {prose(str(notes[0]))}."
@@ -668,11 +649,6 @@ EACH_AS_ONE = (
     "Every unit counts as one, whatever the number of its rows: least squares with weights 1/m for "
     "its m rows, and standard errors that are robust to correlation within units."
 )
-
-
-def _where(release: Release) -> str:
-    scale = release.scale_of_target
-    return "" if scale is None else f", on the scale of {scale}"
 
 
 # --- below the table: footnotes and four lines ----------------------------------------------------
@@ -726,7 +702,7 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
             yield NO_INTERVAL, prose(why).rstrip(".")
     if table is not None and table.is_clip_biased(j):
         yield "clipping bias", CLIPPED
-    word = declared_transform(release.schema, name)
+    word = release.transform_of(name)
     if word != "none":
         yield (f"on the {word} scale",) * 2
     if name in declared_numbers(release.schema, "date"):

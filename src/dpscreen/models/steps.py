@@ -44,7 +44,10 @@ def refuse_learnt_steps() -> None:
     found = {type(step).__name__: step for owner in _callers() for step in _learnt(owner)}
     if not found:
         return
-    advice = dict.fromkeys(_instead(step) for step in found.values())
+    modules = (type(step).__module__.split(".") for step in found.values())
+    advice = dict.fromkeys(
+        INSTEAD.get(name[1], _OTHERWISE) if name[0] == "sklearn" else _OTHERWISE for name in modules
+    )
     raise LearntStep(
         f"{some(list(found))} learnt from the rows before the private model, without noise: "
         f"the fit would not be private. Leave it out: {'; '.join(advice)}. What was fitted to "
@@ -106,8 +109,3 @@ def _lists_levels(encoder: Any) -> bool:
     """Whether an encoder was given its levels, and does not count how often they occur."""
     rare = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
     return not isinstance(encoder.categories, str) and all(one is None for one in rare)
-
-
-def _instead(step: Any) -> str:
-    module = type(step).__module__.split(".")
-    return INSTEAD.get(module[1], _OTHERWISE) if module[0] == "sklearn" else _OTHERWISE

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import FALSE_RATE, whole_percent
 from dpscreen.models.page.effects import WIDTH, Picture
 from dpscreen.solvers.family import Family
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -124,10 +119,13 @@ def power_chart(expected: Expected, family: Family) -> Picture:
     axes = figure.subplots()
     sizes = [row.effect for row in expected.rows]
     powers = [row.power for row in expected.rows]
+    # Error bars of two standard errors, that end at 0 and at 1.
+    down = [min(2 * row.power_se, row.power) for row in expected.rows]
+    up = [min(2 * row.power_se, 1 - row.power) for row in expected.rows]
     axes.errorbar(
         sizes,
         powers,
-        within_one(expected.rows),
+        (down, up),
         color=CAPTURED,
         marker="o",
         markersize=4,
@@ -142,27 +140,13 @@ def power_chart(expected: Expected, family: Family) -> Picture:
     axes.set_xlabel(f"size of effect ({family.words.effect_axis})", fontsize=9, color=INK)
     axes.set_ylabel("power", fontsize=9, color=INK)
     plain_axes(axes)
-    _thin_labels(axes)
-    return Picture(themed_svg(figure, prefix="power"), _power_in_words(expected))
-
-
-def within_one(rows: Sequence[PowerRow]) -> tuple[list[float], list[float]]:
-    """Return error bars of two standard errors, down and up, that end at 0 and at 1."""
-    down = [min(2 * row.power_se, row.power) for row in rows]
-    return down, [min(2 * row.power_se, 1 - row.power) for row in rows]
-
-
-def _thin_labels(axes: Axes) -> None:
-    """Leave out every second label where they would touch."""
     labels = axes.get_xticklabels()
-    if len(labels) > 8:
+    if len(labels) > 8:  # every second label is left out where they would touch
         for label in labels[1::2]:
             label.set_visible(False)
-
-
-def _power_in_words(expected: Expected) -> str:
     low, high = expected.rows[0], expected.rows[-1]
-    return (
+    words = (
         f"The power rises from {whole_percent(low.power)} for effects of {low.effect:g} to "
         f"{whole_percent(high.power)} for effects of {high.effect:g}."
     )
+    return Picture(themed_svg(figure, prefix="power"), words)

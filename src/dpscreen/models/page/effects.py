@@ -192,28 +192,15 @@ def effects_chart(shown: EffectPicture) -> Picture | None:
     sheet = canvas(WIDTH, 0.62 + 0.27 * drawn)
     axes = sheet.subplots()
     names = draw_effects(axes, shown)
-    axes.set_yticks(range(len(names)), _stand_ins(names))
-    svg = themed_svg(sheet, prefix="effects")
-    return Picture(_with_names(svg, names), _in_words(shown, drawn))
-
-
-def _stand_ins(names: Sequence[str]) -> list[str]:
-    """Return what matplotlib measures and draws in place of names: no font has every sign."""
+    # Stand-ins are measured and drawn in place of names, as no font has every sign. Each name is
+    # isolated (U+2068 … U+2069), so that none can turn the direction of another.
     padding = "n" * max(0, max(map(len, names)) - len("name000"))
-    return [f"name{place:03d}{padding}" for place in range(len(names))]
-
-
-def _with_names(svg: str, names: Sequence[str]) -> str:
-    """Put the names, escaped, where their stand-ins are."""
-
-    def name_at(found: re.Match[str]) -> str:
-        # Each name is isolated (U+2068 … U+2069), so that none can turn the direction of another.
-        return f"\u2068{escape(names[int(found[1])])}\u2069"
-
-    return re.sub(r"name(\d{3})n*", name_at, svg)
-
-
-def _in_words(shown: EffectPicture, drawn: int) -> str:
+    axes.set_yticks(range(drawn), [f"name{place:03d}{padding}" for place in range(drawn)])
+    svg = re.sub(
+        r"name(\d{3})n*",
+        lambda found: f"\u2068{escape(names[int(found[1])])}\u2069",
+        themed_svg(sheet, prefix="effects"),
+    )
     first = shown.lines[0]
     scale = shown.scale
     told = f"{first.name} has the largest {scale.heading}, {scale.figure(first.effect)}"
@@ -221,7 +208,8 @@ def _in_words(shown: EffectPicture, drawn: int) -> str:
         low, _, high = first.interval
         told += f" (interval {scale.figure(low)} to {scale.figure(high)})"
     many = "feature" if drawn == 1 else "features"
-    return f"Effects of {drawn} {many}, largest first. {told}. The table holds all numbers."
+    words = f"Effects of {drawn} {many}, largest first. {told}. The table holds all numbers."
+    return Picture(svg, words)
 
 
 # --- model.plot() ---------------------------------------------------------------------------------
