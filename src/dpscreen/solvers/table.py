@@ -445,6 +445,14 @@ class Meat:
 # --- the fit --------------------------------------------------------------------------------------
 
 
+def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
+    """Return the plan of the rounds for all coefficients, or for some that are of interest."""
+    if of_interest:
+        return INTEREST_CURVED if family.releases_curvature else INTEREST_QUADRATIC
+    curved = CURVED_CLIPPED if family.has_scale else CURVED
+    return curved if family.releases_curvature else QUADRATIC
+
+
 def release_table(
     wide: WideTask,
     columns: Integers | None = None,
@@ -466,12 +474,7 @@ def release_table(
         places = places[places != offset]
         columns = places
     task = TableTask(wide, columns, wide.task.spending.remaining, tuple(interest), tuple(required))
-    if interest:
-        plan = INTEREST_CURVED if family.releases_curvature else INTEREST_QUADRATIC
-    elif family.releases_curvature:
-        plan = CURVED_CLIPPED if family.has_scale else CURVED
-    else:
-        plan = QUADRATIC
+    plan = plan_of(family, of_interest=bool(interest))
     # Where no influence is clipped, noise of scores grows with the norm bound.
     most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(columns))
     conditioner = release_conditioner(task, plan.margin, most, plan.gram)
