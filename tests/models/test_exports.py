@@ -142,6 +142,23 @@ def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain
         steps.predict(texts)
 
 
+@pytest.mark.parametrize(("dialect", "run"), [("sqlite", by_sqlite), ("duckdb", by_duckdb)])
+def test_bounds_answered_with_signs_are_exported_to_sql(dialect, run, tmp_path):
+    """`$0 to $400` declares signs around numbers: in a database, numbers are plain all the same."""
+    fields = [
+        one | ({"groupChar": ",", "bareNumber": False} if one["name"] == "visits" else {})
+        for one in TABLES["marks"]["fields"]
+    ]
+    model = raw_model("marks", tmp_path)
+    texts = raw_table("marks")
+    formula = model.to_formula("sql", schema=model.schema | {"fields": fields}, dialect=dialect)
+    expected = predicted(model, texts, tmp_path)
+    for table in (texts, typed(texts, "marks")):
+        np.testing.assert_allclose(run(formula, table), expected, **CLOSE)
+    odd = texts.head(4).assign(visits=["$12", "1,200", "none", "12"])
+    assert np.isnan(run(formula, odd)).tolist() == [True, True, False, False]
+
+
 def test_a_schema_that_cannot_be_used_is_refused(tmp_path):
     model = raw_model("marks", tmp_path)
     for schema, why in (({"fields": 7}, "cannot be used"), (TABLES["costs"], "does not describe")):

@@ -131,6 +131,22 @@ def test_a_person_or_a_pipeline_may_proceed(place, proceed):
     assert len(PrivacyLedger(place / "l.ledger").entries()) == 1
 
 
+def test_another_share_of_unreadable_cells_may_be_allowed(place):
+    a_quarter_elsewhere(table()).to_csv(place / "t.csv", index=False)
+    schema = load_schema(place / "schema.toml")
+    for share, stops in ((0.2, ["ward"]), (0.25, [])):
+        report = schema.check(place / "t.csv", most_unreadable=share)
+        assert [one.column for one in report.stops] == stops
+        option = ("--most-unreadable", f"{share:.0%}")
+        with chdir(place):
+            checked = invoke("check", "t.csv", "--schema", "schema.toml", *option)
+            fitted = invoke(*FIT, "-o", "model.json", *option)
+        assert checked.exit_code == fitted.exit_code == len(stops), fitted.stderr
+        assert ("more than 20% of its cells" in fitted.stderr) == bool(stops)
+    for wrong in ("five", "120%", "5%5", "-1"):
+        assert invoke(*FIT, "-o", "model.json", "--most-unreadable", wrong).exit_code == 2
+
+
 def test_no_release_changes_by_the_check(place):
     """Every input of a mechanism and every release is the same, checked or not."""
     table().to_csv(place / "t.csv", index=False)

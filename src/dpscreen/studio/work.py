@@ -197,7 +197,7 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     order.check_table()
     if order.checked:
         told = partial(_told, report, "checking")
-        check_table(order.table, schema, "dpscreen studio --no-check", told)
+        check_table(order.table, schema, "dpscreen studio --no-check", progress=told)
     rows = _read(order, schema, report)
     order.check_table()  # rows of a file that changed meanwhile are of neither
     report(("fitting", None))

@@ -26,8 +26,8 @@ from dpscreen.tables.declaration import Declaration, TableProblem
 from dpscreen.tables.encode import Encoder, read_cells
 from dpscreen.tables.reading import Progress, UnitCounter, encoder_of, source_of
 
-UNREADABLE_SHARE = 0.05
-"""Above this share of unreadable cells in a column, a fit is stopped."""
+MOST_UNREADABLE = 0.05
+"""Above this share of unreadable cells in a column a fit is stopped, unless another is given."""
 COARSE = ((0.5, "more than half"), (0.1, "more than a tenth"))
 """All that is said of values outside the bounds: above the first share, a fit is stopped."""
 MOST_EXAMPLES = 5
@@ -103,8 +103,16 @@ def _line(one: Misfit, examples: bool) -> str:
     return f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}"
 
 
-def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = None) -> RowsReport:
+def check_rows(
+    rows: Any,
+    schema: Declaration,
+    *,
+    most_unreadable: float = MOST_UNREADABLE,
+    progress: Progress | None = None,
+) -> RowsReport:
     """Check a frame, or the table at a path, against its schema; `progress` receives the share."""
+    if not 0 <= most_unreadable <= 1:
+        raise ValueError("most_unreadable must be a share from 0 to 1.")
     encoder = encoder_of(schema)
     wanted = encoder.columns_of_rows
     source = source_of(Path(rows) if isinstance(rows, str) else rows, schema, wanted)
@@ -120,7 +128,7 @@ def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = No
         n_rows += len(batch)
         if progress is not None:
             progress(source.share())
-    findings = [finding for one in columns for finding in one.findings(n_rows)]
+    findings = [finding for one in columns for finding in one.findings(n_rows, most_unreadable)]
     if units is not None:
         findings += units.findings(str(schema.unit))
     return RowsReport(n_rows, tuple(findings))
@@ -167,11 +175,11 @@ class _ColumnCount:
             low, high = self.column.declared_bounds
             self.outside += int(np.count_nonzero((known < low) | (known > high)))
 
-    def findings(self, n_rows: int) -> Iterator[Misfit]:
+    def findings(self, n_rows: int, most_unreadable: float) -> Iterator[Misfit]:
         name, misfit = self.column.name, self.column.misfit
         if bad := self.unreadable.n:
-            stops = bad > UNREADABLE_SHARE * n_rows
-            why = f"more than {UNREADABLE_SHARE:.0%} of its cells are {misfit}" if stops else ""
+            stops = bad > most_unreadable * n_rows
+            why = f"more than {100 * most_unreadable:g}% of its cells are {misfit}" if stops else ""
             yield Misfit(name, _counted(bad, n_rows, misfit), why, tuple(self.unreadable.rows))
         if gone := self.missing.n:
             yield Misfit(name, _counted(gone, n_rows, "missing"), rows=tuple(self.missing.rows))

@@ -52,15 +52,18 @@ class TableSchema(Declaration):
     def check(self) -> None: ...
 
     @overload
-    def check(self, rows: Any) -> RowsReport: ...
+    def check(self, rows: Any, *, most_unreadable: float = ...) -> RowsReport: ...
 
-    def check(self, rows: Any = None) -> RowsReport | None:
+    def check(self, rows: Any = None, *, most_unreadable: float = 0.05) -> RowsReport | None:
         """Refuse a schema that cannot be used, or report what of some rows does not fit it.
 
         Parameters
         ----------
         rows : frame or path of a table, default=None
             Without rows, the schema alone is checked.
+        most_unreadable : float, default=0.05
+            Above this share of cells of a column that cannot be read, `stop()` of the report
+            raises. A public number: it must not be chosen by the rows.
 
         Returns
         -------
@@ -72,7 +75,7 @@ class TableSchema(Declaration):
             return None
         from dpscreen.tables.check import check_rows
 
-        return check_rows(rows, self)
+        return check_rows(rows, self, most_unreadable=most_unreadable)
 
     def with_formula(self, formula: str) -> Self:
         """Return the same columns with a formula, whose left-hand side is the target."""
