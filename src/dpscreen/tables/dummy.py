@@ -57,15 +57,15 @@ def simulate_parts(
 def _part(
     schema: Declaration, n_rows: int, units: int, rng: np.random.Generator, missing: float
 ) -> Dummy:
-    columns = {
-        # Some units have more rows than are used.
-        column.name: pa.array(
-            column.dummy_ids(rng.integers(1, units + 1, size=n_rows))
-            if column.name == schema.unit
-            else column.placed(rng.uniform(-1, 1, n_rows))
-        )
-        for column in schema.fields
-    }
+    columns = {}
+    for column in schema.fields:
+        cells: Any
+        if column.name == schema.unit:  # some units have more rows than are used
+            ids = rng.integers(1, units + 1, size=n_rows)
+            cells = ids if "whole" in column.roles else [f"u{one:07d}" for one in ids]
+        else:
+            cells = column.placed(rng.uniform(-1, 1, n_rows))
+        columns[column.name] = pa.array(cells)
     places = _with_effect(len(schema.feature_names))
     columns[schema.target] = _target(schema, pa.table(columns), places, rng)
     for name in (*schema.columns, schema.target):

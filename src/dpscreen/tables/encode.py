@@ -103,10 +103,8 @@ class Encoder:
 
     def incomplete(self, batch: Any) -> set[str]:
         """Return the columns with cells that are not read: not for private rows."""
-        absent = {
-            name: read_cells(name, batch, self._schema.field(name).absent) for name in self._picks
-        }
-        return {name for name, found in absent.items() if found.any()}
+        raw = {name: read_cells(name, batch, self._schema.field(name).raw) for name in self._picks}
+        return {name for name, found in raw.items() if np.isnan(found).any()}
 
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""
@@ -122,7 +120,9 @@ class Encoder:
                 f"column {name!r} is stored as floats of fewer than 64 bits, which cannot "
                 "distinguish all ids: store ids as text or as whole numbers."
             )
-        return read_cells(name, batch, self._schema.field(name).unit_ids)
+        column = self._schema.field(name)
+        options = {"whole": "whole" in column.roles, "missing": column.missing}
+        return read_cells(name, batch, lambda cells: cells.unit_ids(**options))
 
 
 def level_places(name: str, batch: Any, levels: Sequence[str]) -> Integers:

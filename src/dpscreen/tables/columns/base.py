@@ -34,7 +34,6 @@ CONSTRAINTS = (
     *("minimum", "maximum", "enum", "required", "unique", "pattern"),
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
 )
-_UNREADABLE = {"categories": "categories"}
 
 
 # --- what a text or a JSON value stands for -------------------------------------------------------
@@ -78,10 +77,6 @@ def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _are_words(value: object) -> bool:
-    return value != [] and are_texts(value)
-
-
 def chosen(within: Array, n_levels: int) -> Integers:
     """Return which of so many levels lies at each place between -1 and 1."""
     return np.minimum(((within + 1) / 2 * n_levels).astype(np.int64), n_levels - 1)
@@ -101,10 +96,6 @@ class Transform:
     needs: str
 
 
-def _same(values: Array) -> Array:
-    return values
-
-
 def arrow_function(function: str) -> Callable[[Array], Array]:
     """Return one of Arrow's functions of a number, for arrays of any layout."""
 
@@ -118,7 +109,7 @@ def arrow_function(function: str) -> Callable[[Array], Array]:
     return apply
 
 
-UNCHANGED = Transform("none", _same, _same, lambda _: True, "")
+UNCHANGED = Transform("none", lambda values: values, lambda values: values, lambda _: True, "")
 TRANSFORMS = {
     "none": UNCHANGED,
     "log": Transform("log", arrow_function("ln"), np.exp, lambda low: low > 0, "above 0"),
@@ -215,7 +206,7 @@ class Entry:
 
     def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
         """Return a list of texts that may be given."""
-        return tuple(self.setting(name, usual, _are_words, "texts"))
+        return tuple(self.setting(name, usual, lambda one: one != [] and are_texts(one), "texts"))
 
     def constraints(self) -> Mapping[str, Any]:
         """Return the constraints; report what would change the meaning of cells and is not read."""
@@ -223,9 +214,8 @@ class Entry:
         if not isinstance(constraints, Mapping):
             self.must("constraints", "constraints")
             constraints = {}
-        for name, way in _UNREADABLE.items():
-            if name in self.given:
-                self.ignored(name, way)
+        if "categories" in self.given:
+            self.ignored("categories", "categories")
         for name in constraints:
             if name not in CONSTRAINTS:
                 self.fault("setting.name", reason=unknown("constraint", name, CONSTRAINTS[:3]))
@@ -353,13 +343,9 @@ class Column:
         """Return cells as numbers in the user's units, not clipped; NaN where there is none."""
         return np.zeros(len(cells.missing(self.missing)))
 
-    def absent(self, cells: Cells) -> Mask:
-        """Return which cells are missing or cannot be read."""
-        return np.isnan(self.raw(cells))
-
     def unreadable(self, cells: Cells) -> Mask:
         """Return which cells hold something that is neither declared as missing nor readable."""
-        return replace(self, missing=()).absent(cells) & ~cells.missing(self.missing)
+        return np.isnan(replace(self, missing=()).raw(cells)) & ~cells.missing(self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write the picked features; NaN where a cell is missing and has no fill."""
@@ -373,19 +359,11 @@ class Column:
         """Return the place of each cell's level; MISSING or UNKNOWN where there is none."""
         return cells.word_places([str(level) for level in levels], missing=self.missing)
 
-    def unit_ids(self, cells: Cells) -> Objects:
-        """Return ids of units, as text; "" where that is missing."""
-        return cells.unit_ids(whole="whole" in self.roles, missing=self.missing)
-
     # --- dummy cells ----------------------------------------------------------------------------
 
     def placed(self, within: Array) -> Any:
         """Return cells that the declaration allows from their places, between -1 and 1."""
         return ["unused"] * len(within)  # neither feature nor target
-
-    def dummy_ids(self, numbers: Integers) -> Any:
-        """Return ids of units from their numbers."""
-        return numbers if "whole" in self.roles else [f"u{number:07d}" for number in numbers]
 
     def drawn_levels(self, levels: Sequence[Level], chosen: Integers) -> Any:
         """Return cells that hold the chosen levels."""
