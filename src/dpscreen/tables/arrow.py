@@ -15,44 +15,40 @@ import numpy as np
 import pyarrow as pa
 
 from dpscreen._core.arrays import Integers
-from dpscreen._core.files import one_ahead
 from dpscreen.tables.days import is_days
-from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
+from dpscreen.tables.declaration import (
+    Batches,
+    Declaration,
+    TableProblem,
+    called,
+    match_names,
+    quietly,
+)
 from dpscreen.tables.encode import level_places, mixed, only_days, readable
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
 
 
-class ParquetBatches:
-    """The wanted columns of a Parquet file, as Arrow batches."""
+class ParquetBatches(Batches):
+    """The wanted columns of a Parquet file."""
 
     def __init__(self, path: Path, schema: Declaration, wanted: Sequence[str]) -> None:
+        import pyarrow.parquet as pq
+
         self._path, self._wanted = path, list(wanted)
-        self._file = quietly(self._open, self._explained)
+        # Column by column through small buffers: a row group may be as large as the file.
+        opened = partial(pq.ParquetFile, path, buffer_size=_BUFFER, pre_buffer=False)
+        self._file = quietly(opened, self._explained)
         self.n_rows: int | None = self._file.metadata.num_rows
-        self._done = 0
         stored = self._file.schema_arrow
         check_stored(path, self._wanted, lambda name: stored.field(name).type, days_of(schema))
-
-    def share(self) -> float:
-        """Return how much of the file has been read, from 0 to 1."""
-        return self._done / max(1, self.n_rows or 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return one_ahead(self._batches())
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
         while (batch := quietly(lambda: next(batches, None), self._explained)) is not None:
-            self._done += len(batch)
+            self.share += len(batch) / max(1, self.n_rows or 0)
             yield batch
-
-    def _open(self) -> Any:
-        import pyarrow.parquet as pq
-
-        # Column by column through small buffers: a row group may be as large as the file.
-        return pq.ParquetFile(self._path, buffer_size=_BUFFER, pre_buffer=False)
 
     def _explained(self, _: Exception) -> str:
         return f"the table {self._path} is a damaged Parquet file, or one of an unknown kind."
@@ -80,14 +76,18 @@ _PLAIN: tuple[Any, ...] = (int, float, decimal.Decimal)
 _NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
 
 
-class FrameBatches:
-    """The wanted columns of a frame, as Arrow batches."""
+class FrameBatches(Batches):
+    """The wanted columns of a frame, all of which is there from the start."""
+
+    share = 1.0
 
     def __init__(
         self, frame: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
     ) -> None:
         table = quietly(partial(_table, frame), _explained)
-        names = quietly(lambda: list(_names(table)), _explained)
+        names = quietly(
+            lambda: list(table.columns if _is_pandas(table) else table.column_names), _explained
+        )
         match_names(_HERE, names, schema, optional)
         self._columns = {
             name: quietly(partial(_column, table, name), _explained) for name in wanted
@@ -95,13 +95,11 @@ class FrameBatches:
         check_stored(_HERE, wanted, lambda name: self._columns[name].type, days_of(schema))
         self.n_rows: int | None = len(self._columns[wanted[0]])
 
-    def share(self) -> float:
-        """Return how much has been read; it is all there from the start."""
-        return 1.0
-
     def __iter__(self) -> Iterator[Any]:
-        table = pa.table(self._columns)
-        yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+        return self._batches()
+
+    def _batches(self) -> Generator[Any, None, None]:
+        yield from pa.table(self._columns).to_batches(max_chunksize=ROWS_PER_BATCH)
 
 
 def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
@@ -121,10 +119,6 @@ def is_in_memory(frame: Any) -> bool:
     """Whether all rows of a frame, or of a series, are there, in an order that stays."""
     theirs = hasattr(frame, "get_columns") or hasattr(frame, "to_frame")
     return theirs or _is_pandas(frame) or isinstance(frame, pa.Table)
-
-
-def _names(table: Any) -> Any:
-    return table.columns if _is_pandas(table) else table.column_names
 
 
 def _table(frame: Any) -> Any:
@@ -161,23 +155,19 @@ def _pandas_cells(series: Any) -> Any:
     if kind == "category":
         codes = series.cat.codes.to_numpy()
         return mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
-    return _quick_cells(series) or mixed_cells(series)
-
-
-def _quick_cells(series: Any) -> Any:
-    """Return cells of a type that Arrow shares, or of texts alone; None for others."""
     from pandas.api.types import infer_dtype
 
-    typed = hasattr(series.array, "__arrow_array__") and not isinstance(series.dtype, np.dtype)
-    if not typed and infer_dtype(series, skipna=True) != "string":
-        return None
-    with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
-        found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
-        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        if is_days(found.type) and getattr(found.type, "tz", None) is None:
-            return only_days(found)
-        return found if readable(found.type) else None
-    return None
+    # A type that Arrow shares, or texts alone; others cell by cell.
+    typed = hasattr(series.array, "__arrow_array__") and not isinstance(kind, np.dtype)
+    if typed or infer_dtype(series, skipna=True) == "string":
+        with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
+            found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
+            found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+            if is_days(found.type) and getattr(found.type, "tz", None) is None:
+                return only_days(found)
+            if readable(found.type):
+                return found
+    return mixed_cells(series)
 
 
 def mixed_cells(cells: Iterable[Any]) -> Any:

@@ -127,7 +127,7 @@ def check_rows(
             units.add(encoder, batch, n_rows)
         n_rows += len(batch)
         if progress is not None:
-            progress(source.share())
+            progress(source.share)
     findings = [finding for one in columns for finding in one.findings(n_rows, most_unreadable)]
     if units is not None:
         findings += units.findings(str(schema.unit))

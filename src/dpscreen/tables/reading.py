@@ -24,7 +24,7 @@ import numpy as np
 from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
 from dpscreen.rows.owners import row_digests, sorted_by_owner
 from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
-from dpscreen.tables.declaration import Declaration
+from dpscreen.tables.declaration import Batches, Declaration
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
@@ -161,13 +161,13 @@ def feature_batches(
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame that count, within the schema's bounds."""
-    from dpscreen.tables.streams import batches_of, is_stream
+    from dpscreen.tables.streams import is_stream
 
     if is_stream(frame):
         spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
         return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
     encoder = encoder_of(schema)
-    return _gathered(batches_of(frame, schema, encoder.columns_of_rows), encoder, schema)
+    return _gathered(source_of(frame, schema, encoder.columns_of_rows), encoder, schema)
 
 
 def frame_features(frame: Any, schema: Declaration, features: Sequence[str] | None = None) -> Array:
@@ -250,13 +250,12 @@ def _gathered(
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
     counter = _counter(schema)
     for keep, target, batch in _kept(source, encoder, schema, counter):
-        share = source.share()
-        encoder.features(batch, X.room_for(len(batch), share))
-        y.room_for(len(batch), share)[:, 0] = target
+        encoder.features(batch, X.room_for(len(batch), source.share))
+        y.room_for(len(batch), source.share)[:, 0] = target
         X.drop_from_last(keep)
         y.drop_from_last(keep)
         if progress is not None:
-            progress(source.share())
+            progress(source.share)
     keys = counter.keys if counter is not None and schema.rows_per_unit > 1 else None
     whole = X.finished(), y.finished()[:, 0]
     return EncodedRows(*whole, encoder.feature_names, schema.privacy_unit, keys)
@@ -352,23 +351,23 @@ def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> En
 
 def source_of(
     path: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
-) -> Any:
+) -> Batches:
     """Return batches of the wanted columns, once the names are those of the schema.
 
     They are of a file, if it is a path, or of a frame or a source that exports Arrow.
     """
-    if not isinstance(path, Path):
-        from dpscreen.tables.streams import batches_of
+    from dpscreen.tables.arrow import FrameBatches, ParquetBatches
+    from dpscreen.tables.excel import ExcelBatches
+    from dpscreen.tables.streams import StreamBatches, is_stream, reader_of
 
-        return batches_of(path, schema, wanted, optional)
+    if not isinstance(path, Path):
+        if is_stream(path):
+            return StreamBatches(reader_of(path), schema, wanted, optional)
+        return FrameBatches(path, schema, wanted, optional)
     header = matched_header(path, schema, optional)
     if is_parquet(path):
-        from dpscreen.tables.arrow import ParquetBatches
-
         return ParquetBatches(path, schema, wanted)
     if is_excel(path):
-        from dpscreen.tables.excel import ExcelBatches
-
         return ExcelBatches(path, header.names, schema, wanted)
     return TextBlocks(path, header, schema, wanted)
 

@@ -16,10 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpscreen._core.files import one_ahead
 from dpscreen._core.words import some
-from dpscreen.tables.arrow import ROWS_PER_BATCH, FrameBatches, check_stored, days_of, is_in_memory
-from dpscreen.tables.declaration import Declaration, TableProblem, match_names, quietly
+from dpscreen.tables.arrow import ROWS_PER_BATCH, check_stored, days_of, is_in_memory
+from dpscreen.tables.declaration import Batches, Declaration, TableProblem, match_names, quietly
 from dpscreen.tables.encode import unmixed
 
 _HERE = "the source"
@@ -58,15 +57,6 @@ def reader_of(rows: Any) -> Any:
     return quietly(opener, _explained)
 
 
-def batches_of(
-    rows: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
-) -> StreamBatches | FrameBatches:
-    """Return the wanted columns of a source or a frame, as Arrow batches."""
-    if is_stream(rows):
-        return StreamBatches(reader_of(rows), schema, wanted, optional)
-    return FrameBatches(rows, schema, wanted, optional)
-
-
 def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, None, None]:
     """Yield a source as frames of pandas, of some columns or of all."""
     reader = reader_of(rows)
@@ -78,10 +68,10 @@ def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, N
             yield quietly(table.to_pandas, _explained)
 
 
-class StreamBatches:
-    """The wanted columns of a reader of batches; how many rows there are is known at the end."""
+class StreamBatches(Batches):
+    """The wanted columns of a reader of batches."""
 
-    n_rows: int | None = None
+    share = 0.9  # nobody knows, so room is made for a little more
 
     def __init__(
         self, reader: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
@@ -93,13 +83,6 @@ class StreamBatches:
         _check_there(wanted, reader)
         read = [name for name in wanted if name in known]
         check_stored(_HERE, read, lambda name: reader.schema.field(name).type, days_of(schema))
-
-    def share(self) -> float:
-        """Return how much has been read: nobody knows, so room is made for a little more."""
-        return 0.9
-
-    def __iter__(self) -> Iterator[Any]:
-        return one_ahead(self._batches())
 
     def _batches(self) -> Generator[Any, None, None]:
         for batch in read_batches(self._reader):
