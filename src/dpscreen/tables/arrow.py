@@ -24,7 +24,7 @@ from dpscreen.tables.declaration import (
     match_names,
     quietly,
 )
-from dpscreen.tables.encode import level_places, mixed, only_days, readable
+from dpscreen.tables.encode import mixed, only_days, read_cells, readable
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
@@ -107,7 +107,10 @@ def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
     cells = quietly(lambda: _column(_table(frame), name), _explained)
     check_stored(_HERE, [name], lambda _: cells.type, frozenset())
     batches = pa.table({name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
-    found = [level_places(name, batch, levels) for batch in batches]
+    found = [
+        read_cells(name, batch, lambda one: one.word_places(levels, missing=()))
+        for batch in batches
+    ]
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 

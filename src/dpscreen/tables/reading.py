@@ -151,7 +151,8 @@ def feature_batches(
     """
     encoder = encoder_of(schema, features)
     wanted = tuple(dict.fromkeys((*encoder.columns, *ids)))
-    for batch in _sliced(source_of(source, schema, wanted, encoder.other_columns), encoder):
+    others = [one.name for one in schema.fields if one.name not in encoder.columns]
+    for batch in _sliced(source_of(source, schema, wanted, others), encoder):
         X = np.empty((len(batch), encoder.width))
         encoder.features(batch, X)
         if incomplete is not None:
