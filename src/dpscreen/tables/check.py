@@ -80,7 +80,12 @@ class RowsReport:
 
     def text(self, *, examples: bool = False) -> str:
         """Return the report in words, with numbers of rows if `examples` are wanted."""
-        lines = [NOT_PRIVATE, "", *(_line(one, examples) for one in self.findings)]
+        lines = [NOT_PRIVATE, ""]
+        for one in self.findings:
+            numbers = [*map(str, one.rows[:MOST_EXAMPLES])]
+            numbers += ["…"] if len(one.rows) > MOST_EXAMPLES else []
+            where = f" (rows {', '.join(numbers)})" if examples and numbers else ""
+            lines.append(f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}")
         end = "Everything fits the schema." if not self.findings else ""
         if self.stops:
             end = f"A fit stops here: {how_many(len(self.stops), 'fault')} marked with *."
@@ -95,12 +100,6 @@ class RowsReport:
 
     def __reduce__(self) -> Never:
         raise TypeError("a report holds counts of private rows, and stays in memory.")
-
-
-def _line(one: Misfit, examples: bool) -> str:
-    numbers = [*one.rows[:MOST_EXAMPLES], *(["…"] if len(one.rows) > MOST_EXAMPLES else [])]
-    where = f" (rows {', '.join(map(str, numbers))})" if examples and one.rows else ""
-    return f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}"
 
 
 def check_rows(

@@ -282,12 +282,36 @@ class TextBlocks(Batches):
 
     def _fault(self) -> str | None:
         """Read rows until one does not have as many cells as the first line."""
-        dialect = self._schema.dialect
-        with open_text(self._path, dialect.encoding) as file:
+        with open_text(self._path, self._schema.dialect.encoding) as file:
             file.read(self._header.n_bytes)
             with io.TextIOWrapper(file, "latin-1", newline="") as lines:
-                found = _first_fault(lines, self._header, dialect.quote)
-        return None if found is None else f"line {found[0]} of {self._path}{found[1]}."
+                return self._first_fault(lines)
+
+    def _first_fault(self, lines: Any) -> str | None:
+        names, token = self._header.names, secrets.token_hex(16)
+        # The last line may not be ended; an empty one does no harm.
+        rows = csv.reader(
+            chain(lines, ("\n", token)),
+            delimiter=self._header.delimiter,
+            quotechar=self._schema.dialect.quote,
+        )
+        row, line, following = [""], self._header.n_lines, self._header.n_lines + 1
+        here = f"of {self._path}"
+        try:
+            for row in rows:
+                line, following = following, self._header.n_lines + rows.line_num + 1
+                swallowed = bool(row) and token in row[-1]
+                if row and not swallowed and len(row) != len(names):
+                    cells = how_many(len(row), "cell")
+                    return f"line {line} {here} has {cells}, where the first line has {len(names)}."
+        except csv.Error:
+            return (
+                f"line {following} {here} is too long; perhaps a quote is opened there and never "
+                "closed."
+            )
+        if row == [token]:
+            return None
+        return f"line {line} {here}: a quote is opened in this row and never closed."
 
 
 class _WithLastRow:
@@ -311,23 +335,6 @@ class _WithLastRow:
 
     def close(self) -> None:
         """Leave the file to whoever opened it."""
-
-
-def _first_fault(lines: Any, header: Header, quote: str) -> tuple[int, str] | None:
-    token, expected = secrets.token_hex(16), len(header.names)
-    ended = chain(lines, ("\n", token))  # the last line may not be; an empty one does no harm
-    rows = csv.reader(ended, delimiter=header.delimiter, quotechar=quote)
-    row, line, following = [""], header.n_lines, header.n_lines + 1
-    try:
-        for row in rows:
-            line, following = following, header.n_lines + rows.line_num + 1
-            swallowed = bool(row) and token in row[-1]
-            if row and not swallowed and len(row) != expected:
-                cells = how_many(len(row), "cell")
-                return line, f" has {cells}, where the first line has {expected}"
-    except csv.Error:
-        return following, " is too long; perhaps a quote is opened there and never closed"
-    return None if row == [token] else (line, ": a quote is opened in this row and never closed")
 
 
 def _wrong_encoding(path: Path) -> str | None:

@@ -160,15 +160,12 @@ def _field(name: str, settings: Mapping[str, Any], faults: list[Message]) -> dic
     elif bounds is not None:
         found["constraints"] = dict(zip(("minimum", "maximum"), map(_plain, bounds), strict=True))
     if levels is not None:
-        found["constraints"] = {"enum": _levels(levels, found["type"])}
+        enum = _plain(levels)
+        if found["type"] == "string" and isinstance(levels, list):
+            # 1 may stand beside "x", and is then a text.
+            enum = [str(one).lower() if isinstance(one, int | float) else one for one in levels]
+        found["constraints"] = {"enum": enum}
     return found
-
-
-def _levels(levels: Any, kind: Any) -> Any:
-    """Return levels as the type has them: 1 may stand beside "x", and is then a text."""
-    if kind != "string" or not isinstance(levels, list):
-        return _plain(levels)
-    return [str(one).lower() if isinstance(one, int | float) else one for one in levels]
 
 
 def _type(bounds: Any, levels: Any) -> str:
