@@ -140,6 +140,10 @@ def _quotient(a: Interval, b: Interval) -> Interval:
     return _outward(np.minimum.reduce(every), np.maximum.reduce(every))
 
 
+def _truth(certain: Mask, possible: Mask) -> Interval:
+    return certain.astype(np.float64), possible.astype(np.float64)
+
+
 def _compared(truth: Callable[..., Mask]) -> Callable[..., Array]:
     """Return a comparison that is missing where one side is."""
     return lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, truth(a, b))
@@ -152,8 +156,8 @@ _BINARY: dict[str, tuple[Callable[..., Array], Callable[[Interval, Interval], In
     "/": (np.divide, _quotient),
     "minimum": (np.minimum, lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1]))),
     "maximum": (np.maximum, lambda a, b: (np.maximum(a[0], b[0]), np.maximum(a[1], b[1]))),
-    "<": (_compared(np.less), lambda a, b: (1.0 * (a[1] < b[0]), 1.0 * (a[0] < b[1]))),
-    "<=": (_compared(np.less_equal), lambda a, b: (1.0 * (a[1] <= b[0]), 1.0 * (a[0] <= b[1]))),
+    "<": (_compared(np.less), lambda a, b: _truth(a[1] < b[0], a[0] < b[1])),
+    "<=": (_compared(np.less_equal), lambda a, b: _truth(a[1] <= b[0], a[0] <= b[1])),
 }
 
 

@@ -136,9 +136,9 @@ def codebook_toml(
             columns[name] = replace(
                 one, codes={text: text for text in one.codes.values()}, missing=gone
             )
-    for name in (target, unit):
-        if name is not None and name not in columns:
-            raise TableProblem(f"the code book has no column {plain(name)!r}.")
+    for given in (target, unit):
+        if given is not None and given not in columns:
+            raise TableProblem(f"the code book has no column {plain(given)!r}.")
     document: Document = new_document(list(columns), target=target, unit=unit)
     for name, one in columns.items():
         settled = any(key in one.settings for key in HOLDS)
@@ -279,26 +279,30 @@ def _of_json(path: Path) -> Codebook:
     def read() -> Codebook:
         table = (content.get("tables") or content.get("resources") or [content])[0]
         whole = content | table
-        if "tableSchema" in whole:
-            return _of_csvw(whole)
-        return _of_table_schema(whole | (whole.get("schema") or {}))
+        is_csvw = "tableSchema" in whole
+        schema = whole["tableSchema"] if is_csvw else whole | (whole.get("schema") or {})
+        dialect = (whole if is_csvw else schema).get("dialect") or {}
+        written = {key: dialect[one] for key, one in DIALECT.items() if one in dialect}
+        encoding = (dialect if is_csvw else schema).get("encoding", UTF8)
+        if str(encoding).lower() != UTF8:
+            written["encoding"] = encoding
+        if is_csvw:
+            both = whole | schema
+            usual = {key: both[key] for key in ("null", "datatype") if key in both}
+            given = [usual | one for one in schema["columns"] if not one.get("virtual")]
+            columns = [*map(_csvw_column, given)]
+        else:
+            missing = tuple(map(_value, schema.get("missingValues", [""])))
+            columns = [_field_column(one, missing) for one in schema["fields"]]
+            block = schema.get("dpscreen") or {}
+            written |= {key: block[key] for key in BLOCK if block.get(key) not in (None, "")}
+        return Codebook({one.name: one for one in columns}, written)
 
     return quietly(read, lambda _: str(_no_codebook(path)))
 
 
 WHOLE = "integer int long short byte nonnegativeinteger positiveinteger unsignedint unsignedlong"
 NUMERIC = {*WHOLE.split(), "number", "decimal", "double", "float", "year", "unsignedshort"}
-
-
-def _of_csvw(table: Mapping[str, Any]) -> Codebook:
-    dialect = table.get("dialect") or {}
-    written = {key: dialect[one] for key, one in DIALECT.items() if one in dialect}
-    if str(dialect.get("encoding", UTF8)).lower() != UTF8:
-        written["encoding"] = dialect["encoding"]
-    schema = table["tableSchema"]
-    usual = {key: (table | schema)[key] for key in ("null", "datatype") if key in table | schema}
-    columns = [_csvw_column(usual | one) for one in schema["columns"] if not one.get("virtual")]
-    return Codebook({one.name: one for one in columns}, written)
 
 
 def _csvw_column(one: Mapping[str, Any]) -> CodebookColumn:
@@ -356,7 +360,7 @@ def _alternatives(form: Any) -> list[str]:
 
 def _ends(kind: str, low: Any, high: Any) -> tuple[Any, Any] | None:
     """Return two bounds as the kind has them, None for one that is not declared."""
-    found = []
+    found: list[Any] = []
     for one in (low, high):
         try:
             if kind == "date":
@@ -366,18 +370,6 @@ def _ends(kind: str, low: Any, high: Any) -> tuple[Any, Any] | None:
         except ValueError:
             found.append(None)
     return None if found == [None, None] else (found[0], found[1])
-
-
-def _of_table_schema(schema: Mapping[str, Any]) -> Codebook:
-    dialect = schema.get("dialect") or {}
-    written: dict[str, Any] = {key: dialect[one] for key, one in DIALECT.items() if one in dialect}
-    if "encoding" in schema:
-        written["encoding"] = schema["encoding"]
-    missing = tuple(map(_value, schema.get("missingValues", [""])))
-    columns = [_field_column(one, missing) for one in schema["fields"]]
-    block = schema.get("dpscreen") or {}
-    written |= {key: block[key] for key in BLOCK if block.get(key) not in (None, "")}
-    return Codebook({one.name: one for one in columns}, written)
 
 
 def _value(one: Any) -> Any:

@@ -72,7 +72,10 @@ def effects_of(schema: Declaration) -> tuple[str, ...]:
 def csv_parts(parts: Iterable[pa.Table], schema: Declaration) -> Iterator[bytes]:
     """Yield the bytes of a table as the schema's dialect has it, the names first."""
     encoder = codecs.getincrementalencoder(schema.dialect.encoding)(errors="replace")
-    signs = {"delimiter": schema.dialect.delimiter or ",", "quotechar": schema.dialect.quote}
+    signs: dict[str, Any] = {
+        "delimiter": schema.dialect.delimiter or ",",
+        "quotechar": schema.dialect.quote,
+    }
 
     def encoded(rows: Iterable[Iterable[str]]) -> bytes:
         text = io.StringIO()

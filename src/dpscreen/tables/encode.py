@@ -116,8 +116,8 @@ class Encoder:
                 "distinguish all ids: store ids as text or as whole numbers."
             )
         column = self._schema.field(name)
-        options = {"whole": "whole" in column.roles, "missing": column.missing}
-        return read_cells(name, batch, lambda cells: cells.unit_ids(**options))
+        whole, missing = "whole" in column.roles, column.missing
+        return read_cells(name, batch, lambda one: one.unit_ids(whole=whole, missing=missing))
 
 
 def read_cells(name: str, batch: Any, read: Callable[[Cells], T]) -> T:

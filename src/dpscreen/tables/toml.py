@@ -298,7 +298,9 @@ def toml_text(
             note = ""
             if key == "columns":
                 note = _advice(document, name) if name not in (notes or {}) else (notes or {})[name]
-            lines.append(_commented(f"{toml_key(name)} = {toml_value(settings)}", note))
+            lines.append(
+                _commented(f"{tomlkit.key(name).as_string()} = {toml_value(settings)}", note)
+            )
         if key in EXAMPLES and not lines:
             lines = [f"# {EXAMPLES[key]}"]
             if key == "defaults" and document.get("delimiter") == ";":
@@ -363,11 +365,6 @@ def _edit(kept: Any, now: Mapping[str, Any]) -> None:
 
 
 # --- keys and values ------------------------------------------------------------------------------
-
-
-def toml_key(name: str) -> str:
-    """Write a name as a key, in quotes if it needs them."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
 def toml_value(value: Any) -> str:
