@@ -134,8 +134,9 @@ def command(**given: Any) -> None:
 
     Before anything is booked the rows are checked, as `dpscreen check` does: where more than 5 %
     (--most-unreadable) of the cells of a column cannot be read, most values are outside the bounds,
-    or somebody has more rows than declared, the fit stops and names the column. With --no-check it never does, for
-    pipelines whose exit codes others see; whether there are such cells is then not disclosed.
+    or somebody has more rows than declared, the fit stops and names the column. With --no-check it
+    never does, for pipelines whose exit codes others see; whether there are such cells is then not
+    disclosed.
 
     rnm-screen, adp-screen and dp-fw (docs/paper-methods.md) take the options from --calibration to
     --screen-at. Without them the radius is half the width of the target's bounds, residuals are
