@@ -19,11 +19,11 @@ from typing import Any, Never
 
 import numpy as np
 
-from dpscreen._core.arrays import Mask
+from dpscreen._core.arrays import Mask, Objects
 from dpscreen._core.words import how_many, plain, whole_percent
 from dpscreen.tables.columns import Column
 from dpscreen.tables.declaration import Declaration, TableProblem
-from dpscreen.tables.encode import Encoder, read_cells
+from dpscreen.tables.encode import read_cells
 from dpscreen.tables.reading import Progress, UnitCounter, encoder_of, source_of
 
 MOST_UNREADABLE = 0.05
@@ -123,7 +123,7 @@ def check_rows(
         for one in columns:
             read_cells(one.column.name, batch, partial(one.add, first=n_rows))
         if units is not None:
-            units.add(encoder, batch, n_rows)
+            units.add(encoder.unit_ids(batch), n_rows)
         n_rows += len(batch)
         if progress is not None:
             progress(source.share)
@@ -202,23 +202,21 @@ class _UnitCount:
     """Units with more rows than declared, and rows of nobody."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most = how_many(most, "row")
         # A row is its unit's first beyond the limit if one more would let it in.
         self._within, self._one_more = UnitCounter(most), UnitCounter(most + 1)
         self._over, self._nobody = _Count(), _Count()
 
-    def add(self, encoder: Encoder, batch: Any, first: int) -> None:
-        ids = encoder.unit_ids(batch)
+    def add(self, ids: Objects, first: int) -> None:
         within, one_more = self._within.keep(ids), self._one_more.keep(ids)
         self._over.add(one_more & ~within, first)
         self._nobody.add(ids == "", first)
 
     def findings(self, name: str) -> Iterator[Misfit]:
         if self._over.n:
-            most = how_many(self._most, "row")
             have = "has" if self._over.n == 1 else "have"
-            words = f"{how_many(self._over.n, 'unit')} {have} more than {most}, as declared"
-            why = f"some units have more than {most}, as rows_per_unit declares"
+            words = f"{how_many(self._over.n, 'unit')} {have} more than {self._most}, as declared"
+            why = f"some units have more than {self._most}, as rows_per_unit declares"
             yield Misfit(name, words, why, tuple(self._over.rows))
         if self._nobody.n:
             left = f"{how_many(self._nobody.n, 'row')} without an id, left out of a fit"

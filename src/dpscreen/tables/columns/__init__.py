@@ -51,7 +51,7 @@ class UntypedColumn(Column):
 
     roles = frozenset({"unit", "untyped"})
 
-    def lacks(self) -> Iterator[Message]:
+    def needs(self, *, as_target: bool) -> Iterator[Message]:  # noqa: ARG002
         """Yield that there is no type."""
         yield message("column.untyped", column=self.name, kinds=tuple(KINDS))
 
@@ -99,9 +99,10 @@ class CategoryColumn(Column):
         """Return levels, each as likely; of two, the second above 0."""
         return self.of.drawn_levels(self.levels, chosen(within, len(self.levels)))
 
-    def lacks(self) -> Iterator[Message]:
+    def needs(self, *, as_target: bool) -> Iterator[Message]:
         """Yield what the levels' kind lacks, which is a type if anything."""
-        yield from self.of.lacks()
+        column = self.of if "untyped" in self.roles else super()
+        yield from column.needs(as_target=as_target)
 
     def problems(self) -> Iterator[Message]:
         """Yield levels that are declared to be missing."""

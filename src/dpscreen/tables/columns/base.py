@@ -241,6 +241,8 @@ class Column:
     transform: Transform = UNCHANGED
     faults: tuple[Message, ...] = ()
 
+    must_have: ClassVar[str] = "levels"
+    """What must be declared besides the type: "levels", "bounds" or "" for nothing."""
     level_sort: ClassVar[str | None] = "texts that are not empty"
     """What levels must be; None if the kind cannot have any."""
     bound_sort: ClassVar[str] = "bound-number"
@@ -266,19 +268,14 @@ class Column:
 
     def needs(self, *, as_target: bool) -> Iterator[Message]:
         """Yield what is not declared yet, and how to declare it."""
+        missing = tuple(name for name in ("minimum", "maximum") if name not in self.declared)
         if as_target and not {"target", "untyped"} & self.roles:
             yield message("column.not-a-target", column=self.name)
-        elif "enum" not in self.declared or "untyped" in self.roles:
-            yield from self.lacks()  # an enum that cannot be used is a fault already
-
-    def lacks(self) -> Iterator[Message]:
-        """Yield which constraints the kind needs and does not have."""
-        yield message("column.no-levels", column=self.name)
-
-    def lacks_bounds(self) -> Iterator[Message]:
-        """Yield which bounds are not given."""
-        missing = tuple(name for name in ("minimum", "maximum") if name not in self.declared)
-        if missing:
+        elif "enum" in self.declared:
+            return  # an enum that cannot be used is a fault already
+        elif self.must_have == "levels":
+            yield message("column.no-levels", column=self.name)
+        elif self.must_have == "bounds" and missing:
             settings = tuple(SchemaKey(f"constraints.{name}") for name in missing)
             yield message("column.no-bounds", column=self.name, missing=missing, settings=settings)
 

@@ -78,6 +78,7 @@ class DateColumn(Column):
     parts: tuple[str, ...] = ("days",)
     since: float | None = None
 
+    must_have = "bounds"
     level_sort = None
     bound_sort = "bound-day"
     misfit = "not a date in the declared format"
@@ -106,8 +107,6 @@ class DateColumn(Column):
             "parts": tuple(part for part in PARTS if part in parts),
             "since": day_number(since),
         }
-
-    lacks = Column.lacks_bounds
 
     def problems(self) -> Iterator[Message]:
         """Yield that the bounds are no interval."""
