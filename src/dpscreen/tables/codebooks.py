@@ -441,14 +441,12 @@ def _of_dictionary(path: Path, dialect: Dialect) -> Codebook:
         raise _no_codebook(path)
     notes: tuple[str, ...] = ()
     if {*words} & COMPUTED and {"low", "high"} & {*places}:
-        del places["low"], places["high"]
+        places = {what: k for what, k in places.items() if what not in ("low", "high")}
         notes = ("The code book lists statistics of rows, so its least and greatest values are "
                  "not used as bounds.",)  # fmt: skip
-    cells = [
-        {what: line[k].strip() for what, k in places.items() if k < len(line)} for line in lines
-    ]
     columns: dict[str, CodebookColumn] = {}
-    for one in cells:
+    for line in lines:
+        one = {what: line[k].strip() for what, k in places.items() if k < len(line)}
         name = one.get("name") or (next(reversed(columns), "") if one.get("levels") else "")
         if name:
             for made in _dictionary_columns(name, one):

@@ -101,8 +101,8 @@ class CategoryColumn(Column):
 
     def needs(self, *, as_target: bool) -> Iterator[Message]:
         """Yield what the levels' kind lacks, which is a type if anything."""
-        column = self.of if "untyped" in self.roles else super()
-        yield from column.needs(as_target=as_target)
+        needs = self.of.needs if "untyped" in self.roles else super().needs
+        yield from needs(as_target=as_target)
 
     def problems(self) -> Iterator[Message]:
         """Yield levels that are declared to be missing."""
