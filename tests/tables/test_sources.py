@@ -187,7 +187,7 @@ def test_commands_read_a_database_and_write_back_with_ids(database, frame, tmp_p
 def test_any_address_of_sqlalchemy(frame, tmp_path):
     import sqlalchemy as sql
 
-    address = f"sqlite:///{tmp_path / 'clinic.sqlite'}"
+    address, frame = f"sqlite:///{tmp_path / 'clinic.sqlite'}", frame.head(9000)
     engine = sql.create_engine(address)
     frame.to_sql("visits", engine, index=False)
     engine.dispose()
