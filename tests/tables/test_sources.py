@@ -20,11 +20,11 @@ from table_oracle import features_of, number_field, target_of
 import dpscreen
 from dpscreen import PrivateLasso, PrivateOLS, scan
 from dpscreen.rows import spool
+from dpscreen.tables.arrow import frames_of
 from dpscreen.tables.databases import DatabaseTable
 from dpscreen.tables.declaration import TableProblem
 from dpscreen.tables.reading import spooled_rows
 from dpscreen.tables.schema import TableSchema
-from dpscreen.tables.streams import frames_of
 from tools.command import invoke
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")

@@ -162,7 +162,7 @@ def feature_batches(
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame that count, within the schema's bounds."""
-    from dpscreen.tables.streams import is_stream
+    from dpscreen.tables.arrow import is_stream
 
     if is_stream(frame):
         spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
@@ -349,13 +349,12 @@ def source_of(
 
     They are of a file, if it is a path, or of a frame or a source that exports Arrow.
     """
-    from dpscreen.tables.arrow import FrameBatches, ParquetBatches
+    from dpscreen.tables.arrow import FrameBatches, ParquetBatches, StreamBatches, is_stream
     from dpscreen.tables.excel import ExcelBatches
-    from dpscreen.tables.streams import StreamBatches, is_stream, reader_of
 
     if not isinstance(path, Path):
         if is_stream(path):
-            return StreamBatches(reader_of(path), schema, wanted, optional)
+            return StreamBatches(path, schema, wanted, optional)
         return FrameBatches(path, schema, wanted, optional)
     header = matched_header(path, schema, optional)
     if is_parquet(path):
