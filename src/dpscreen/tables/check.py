@@ -22,12 +22,10 @@ import numpy as np
 from dpscreen._core.arrays import Mask, Objects
 from dpscreen._core.words import how_many, plain, whole_percent
 from dpscreen.tables.columns import Column
-from dpscreen.tables.declaration import Declaration, TableProblem
+from dpscreen.tables.declaration import MOST_UNREADABLE, Declaration, TableProblem
 from dpscreen.tables.encode import read_cells
 from dpscreen.tables.reading import Progress, UnitCounter, encoder_of, source_of
 
-MOST_UNREADABLE = 0.05
-"""Above this share of unreadable cells in a column a fit is stopped, unless another is given."""
 COARSE = ((0.5, "more than half"), (0.1, "more than a tenth"))
 """All that is said of values outside the bounds: above the first share, a fit is stopped."""
 MOST_EXAMPLES = 5

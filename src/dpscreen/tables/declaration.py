@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 DELIMITERS = (",", ";", "\t", "|")
 QUOTES = ('"', "'")
 UTF8 = "utf-8"
+MOST_UNREADABLE = 0.05
+"""Above this share of unreadable cells in a column a fit is stopped, unless another is given."""
 
 
 # --- refusals -------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, plain, some
 from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
 from dpscreen.tables.declaration import (
+    MOST_UNREADABLE,
     USUAL,
     UTF8,
     Declaration,
@@ -54,7 +55,9 @@ class TableSchema(Declaration):
     @overload
     def check(self, rows: Any, *, most_unreadable: float = ...) -> RowsReport: ...
 
-    def check(self, rows: Any = None, *, most_unreadable: float = 0.05) -> RowsReport | None:
+    def check(
+        self, rows: Any = None, *, most_unreadable: float = MOST_UNREADABLE
+    ) -> RowsReport | None:
         """Refuse a schema that cannot be used, or report what of some rows does not fit it.
 
         Parameters
