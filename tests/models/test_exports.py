@@ -24,6 +24,8 @@ from raw_tables import (
 from sklearn.base import is_classifier
 
 from dpscreen.models.raw import NoFormula
+from dpscreen.tables.asking import settings_meant
+from dpscreen.tables.toml import descriptor_of
 
 CLOSE = {"rtol": 1e-9, "atol": 0}
 needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
@@ -144,11 +146,11 @@ def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain
 
 @pytest.mark.parametrize(("dialect", "run"), [("sqlite", by_sqlite), ("duckdb", by_duckdb)])
 def test_bounds_answered_with_signs_are_exported_to_sql(dialect, run, tmp_path):
-    """`$0 to $400` declares signs around numbers: in a database, numbers are plain all the same."""
-    fields = [
-        one | ({"groupChar": ",", "bareNumber": False} if one["name"] == "visits" else {})
-        for one in TABLES["marks"]["fields"]
-    ]
+    """Such an answer declares signs around numbers, which a database stores as plain ones."""
+    document = {"columns": {"visits": settings_meant("$0 to $1,400")}}
+    (answered,) = descriptor_of(document)[0]["fields"]
+    signs = {key: answered[key] for key in ("groupChar", "bareNumber")}
+    fields = [one | (signs if one["name"] == "visits" else {}) for one in TABLES["marks"]["fields"]]
     model = raw_model("marks", tmp_path)
     texts = raw_table("marks")
     formula = model.to_formula("sql", schema=model.schema | {"fields": fields}, dialect=dialect)
