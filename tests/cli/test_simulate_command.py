@@ -82,7 +82,7 @@ def test_a_target_of_truths_and_a_column_without_bounds():
     only = [SCHEMA["fields"][0], SCHEMA["fields"][4], {"name": "unused", "type": "number"}]
     block = {"target": "member", "features": ["age"]}
     schema = TableSchema.from_dict({"fields": only, "dpscreen": block})
-    table = simulate_table(schema, 400, rng=np.random.default_rng(0)).table
+    table = simulate_table(schema, 400, rng=np.random.default_rng(0))
     assert set(table["member"].to_pylist()) == {True, False}
     old = np.array(table["age"]) > 54
     assert np.mean(np.array(table["member"])[old]) > 0.7
@@ -92,13 +92,13 @@ def test_a_target_of_truths_and_a_column_without_bounds():
 def test_there_is_a_signal_to_be_found():
     schema = TableSchema.from_dict(SCHEMA)
     dummy = simulate_table(schema, 3000, rng=np.random.default_rng(1))
-    rows = schema.encode(dummy.table)
+    rows = schema.encode(dummy)
     X, y, _ = rows.named_arrays()
     design = np.column_stack([np.ones(len(X)), X])
     _, _, _, _ = found = np.linalg.lstsq(design, y, rcond=None)
     explained = 1 - np.var(y - design @ found[0]) / np.var(y)
     assert 0.3 < explained < 0.95
-    assert set(dummy.effects) <= set(schema.feature_names)
+    assert set(dummies.effects_of(schema)) <= set(schema.feature_names)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.floats(0, 1))
@@ -106,13 +106,13 @@ def test_there_is_a_signal_to_be_found():
 def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
     schema = TableSchema.from_dict(SCHEMA)
     dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(seed), missing=missing)
-    columns = dummy.table.to_pydict()
+    columns = dummy.to_pydict()
     assert all(cell is None or 18 <= cell <= 90 for cell in columns["age"])
     assert all(cell is None or 0 <= cell <= 500 for cell in columns["cost"])
     assert set(columns["grade"]) <= {1, 2, 3, None}
     assert None not in columns["who"]
     (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts([dummy], schema)))
-    assert same_rows(read_rows(tmp_path / "dummy.csv", schema), schema.encode(dummy.table))
+    assert same_rows(read_rows(tmp_path / "dummy.csv", schema), schema.encode(dummy))
 
 
 def test_a_table_is_drawn_and_written_in_parts(tmp_path, monkeypatch):
@@ -127,8 +127,8 @@ def test_a_table_is_drawn_and_written_in_parts(tmp_path, monkeypatch):
     whole = simulate_table(schema, 50, rng=np.random.default_rng(4), missing=0.2)
     (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts(drawn[0], schema)))
     write_parquet(drawn[1], tmp_path / "dummy.parquet")
-    assert pq.read_table(tmp_path / "dummy.parquet").equals(whole.table)
-    want = schema.encode(whole.table)
+    assert pq.read_table(tmp_path / "dummy.parquet").equals(whole)
+    want = schema.encode(whole)
     for form in ("csv", "parquet"):
         assert same_rows(read_rows(tmp_path / f"dummy.{form}", schema), want)
 

@@ -24,6 +24,8 @@ from raw_tables import (
 from sklearn.base import is_classifier
 
 from dpscreen.models.raw import NoFormula
+from dpscreen.tables.asking import settings_meant
+from dpscreen.tables.toml import descriptor_of
 
 CLOSE = {"rtol": 1e-9, "atol": 0}
 needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
@@ -140,6 +142,23 @@ def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain
     np.testing.assert_allclose(steps.predict(typed(texts, "marks")), expected, **CLOSE)
     with pytest.raises(TypeError):
         steps.predict(texts)
+
+
+@pytest.mark.parametrize(("dialect", "run"), [("sqlite", by_sqlite), ("duckdb", by_duckdb)])
+def test_bounds_answered_with_signs_are_exported_to_sql(dialect, run, tmp_path):
+    """Such an answer declares signs around numbers, which a database stores as plain ones."""
+    document = {"columns": {"visits": settings_meant("$0 to $1,400")}}
+    (answered,) = descriptor_of(document)[0]["fields"]
+    signs = {key: answered[key] for key in ("groupChar", "bareNumber")}
+    fields = [one | (signs if one["name"] == "visits" else {}) for one in TABLES["marks"]["fields"]]
+    model = raw_model("marks", tmp_path)
+    texts = raw_table("marks")
+    formula = model.to_formula("sql", schema=model.schema | {"fields": fields}, dialect=dialect)
+    expected = predicted(model, texts, tmp_path)
+    for table in (texts, typed(texts, "marks")):
+        np.testing.assert_allclose(run(formula, table), expected, **CLOSE)
+    odd = texts.head(4).assign(visits=["$12", "1,200", "none", "12"])
+    assert np.isnan(run(formula, odd)).tolist() == [True, True, False, False]
 
 
 def test_a_schema_that_cannot_be_used_is_refused(tmp_path):

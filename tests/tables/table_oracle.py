@@ -217,3 +217,13 @@ def meaning(cell, field, missing):
         return [words.get(read, math.nan)]
     low, high = field.declared_bounds
     return [min(max(read, low), high) if isinstance(read, float) else math.nan]
+
+
+def features_of(rows):
+    """Return the features of rows as they are, whatever their unit."""
+    return rows.named_arrays()[0]
+
+
+def target_of(rows):
+    """Return the target of rows as it is."""
+    return rows.named_arrays()[1]

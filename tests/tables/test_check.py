@@ -79,48 +79,40 @@ def place(tmp_path):
     return tmp_path
 
 
-FIT = ("fit", "t.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "1e-6")
+DECLARED = ("--schema", "schema.toml")
+BUDGET = (*DECLARED, "--epsilon", 1, "--delta", "1e-6")
+FIT = ("fit", "t.csv", *BUDGET)
 BOOKED = ("--ledger", "l.ledger", "-o", "model.json")
 
 
 @pytest.mark.parametrize(("column", "plant"), FAULTS.values(), ids=FAULTS)
 def test_a_planted_fault_stops_before_booking_and_names_its_column(place, column, plant):
-    plant(table()).to_csv(place / "t.csv", index=False)
-    with chdir(place):
-        checked = invoke("check", "t.csv", "--schema", "schema.toml", "--examples")
-        stopped = invoke(*FIT, *BOOKED)
-    assert checked.exit_code == stopped.exit_code == 1
-    assert checked.stdout.startswith("NOT PRIVATE")
-    assert f"\n* {column}: " in checked.stdout
-    assert f"column {column!r}" in stopped.stderr
-    assert not any(one.isdigit() for one in stopped.stderr.replace("5%", "").replace("2 rows", ""))
-    assert PrivacyLedger(place / "l.ledger").entries() == ()
-    assert not (place / "model.json").exists()
-
-
-@pytest.mark.parametrize(("column", "plant"), FAULTS.values(), ids=FAULTS)
-def test_a_planted_fault_stops_in_python_and_in_a_database(place, column, plant):
     planted = plant(table())
+    planted.to_csv(place / "t.csv", index=False)
+    with duckdb.connect(str(place / "c.db")) as connection:
+        connection.register("planted", planted)
+        connection.execute("CREATE TABLE visits AS SELECT * FROM planted")
+    for rows in (("t.csv",), ("duckdb:c.db", "--table", "visits")):
+        with chdir(place):
+            checked = invoke("check", *rows, *DECLARED, "--examples")
+            stopped = invoke("fit", *rows, *BUDGET, *BOOKED)
+        assert checked.exit_code == stopped.exit_code == 1
+        assert checked.stdout.startswith("NOT PRIVATE")
+        assert f"\n* {column}: " in checked.stdout
+        assert f"column {column!r}" in stopped.stderr
+        numbers = stopped.stderr.replace("5%", "").replace("2 rows", "")
+        assert not any(one.isdigit() for one in numbers)
     ledger = PrivacyLedger(place / "l.ledger")
     model = PrivateLasso(schema=place / "schema.toml", epsilon=1, delta=1e-6)
     for frame in (planted, pl.from_pandas(planted)):
         with pytest.raises(FormatFault, match=f"column {column!r}"):
             model.fit(frame, ledger=ledger)
     assert ledger.entries() == ()
+    assert not (place / "model.json").exists()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nonsense is fitted, as told
         model.fit(planted, ledger=ledger, check=False)
     assert len(ledger.entries()) == 1
-    with duckdb.connect(str(place / "c.db")) as connection:
-        connection.register("planted", planted)
-        connection.execute("CREATE TABLE visits AS SELECT * FROM planted")
-    given = (f"duckdb:{place / 'c.db'}", "--table", "visits", "--schema", place / "schema.toml")
-    checked = invoke("check", *given)
-    stopped = invoke("fit", *given, "--epsilon", 1, "--delta", "1e-6", "-o", place / "m.json")
-    assert checked.exit_code == stopped.exit_code == 1
-    assert f"\n* {column}: " in checked.stdout
-    assert f"column {column!r}" in stopped.stderr
-    assert not (place / "m.json").exists()
 
 
 @pytest.mark.parametrize("proceed", ["--force", "--no-check"])
@@ -129,6 +121,22 @@ def test_a_person_or_a_pipeline_may_proceed(place, proceed):
     done = here(*FIT, *BOOKED, proceed, cwd=place)
     assert done.returncode == 0, done.stderr
     assert len(PrivacyLedger(place / "l.ledger").entries()) == 1
+
+
+def test_another_share_of_unreadable_cells_may_be_allowed(place):
+    a_quarter_elsewhere(table()).to_csv(place / "t.csv", index=False)
+    schema = load_schema(place / "schema.toml")
+    for share, stops in ((0.2, ["ward"]), (0.25, [])):
+        report = schema.check(place / "t.csv", most_unreadable=share)
+        assert [one.column for one in report.stops] == stops
+        option = ("--most-unreadable", f"{share:.0%}")
+        with chdir(place):
+            checked = invoke("check", "t.csv", *DECLARED, *option)
+            fitted = invoke(*FIT, "-o", "model.json", *option)
+        assert checked.exit_code == fitted.exit_code == len(stops), fitted.stderr
+        assert ("more than 20% of its cells" in fitted.stderr) == bool(stops)
+    for wrong in ("five", "120%", "5%5", "-1"):
+        assert invoke(*FIT, "-o", "model.json", "--most-unreadable", wrong).exit_code == 2
 
 
 def test_no_release_changes_by_the_check(place):

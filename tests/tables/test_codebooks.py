@@ -107,6 +107,8 @@ def test_least_and_greatest_values_beside_means_are_those_of_rows(tmp_path):
     assert columns(tmp_path / "a.csv", text)[1]["hours"] == {"bounds": [19, 87]}
     computed = "variable,type,min,max,mean,n\nhours,int,19,87,44.2,312\n"
     assert columns(tmp_path / "b.csv", computed)[1]["hours"] == {}
+    lone = "variable,type,min,mean\nhours,int,19,44.2\n"
+    assert columns(tmp_path / "c.csv", lone)[1]["hours"] == {}
     done = invoke("schema", "import", tmp_path / "b.csv")
     assert "statistics of rows" in done.stderr
 

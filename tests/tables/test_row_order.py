@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_oracle import number_field
+from table_oracle import features_of, number_field, target_of
 
 from dpscreen import DPFrankWolfe, PrivateLasso, PrivateLogisticLasso, PrivateLogit, PrivateOLS
 from dpscreen.models.file import encoded
@@ -92,9 +92,7 @@ def kept(rows):
     """Return the rows that count of a source in this order, as a multiset."""
     frame = pd.DataFrame(rows, columns=["who", "x", "y"]).astype({"x": float, "y": float})
     found = SCHEMA.encode(duckdb.from_df(frame))
-    return Counter(
-        zip(found.named_arrays()[0][:, 0].tolist(), found.named_arrays()[1].tolist(), strict=True)
-    )
+    return Counter(zip(features_of(found)[:, 0].tolist(), target_of(found).tolist(), strict=True))
 
 
 @given(ROWS, st.randoms(use_true_random=False))

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from table_oracle import number_field
+from table_oracle import features_of, number_field, target_of
 
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
@@ -76,7 +76,7 @@ def model(schema, **more):
 def test_a_scanned_file_gives_the_model_of_the_file_in_memory(path):
     schema = TableSchema.from_dict(DESCRIPTOR)
     rows = read_rows(path, schema)
-    here = model(schema).fit(rows.named_arrays()[0], rows.named_arrays()[1])
+    here = model(schema).fit(features_of(rows), target_of(rows))
     there = model(schema).fit(scan(path, DESCRIPTOR))
     np.testing.assert_array_equal(there.coef_, here.coef_)
     assert there.intercept_ == here.intercept_

@@ -15,16 +15,16 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from table_oracle import number_field
+from table_oracle import features_of, number_field, target_of
 
 import dpscreen
 from dpscreen import PrivateLasso, PrivateOLS, scan
 from dpscreen.rows import spool
+from dpscreen.tables.arrow import frames_of
 from dpscreen.tables.databases import DatabaseTable
 from dpscreen.tables.declaration import TableProblem
 from dpscreen.tables.reading import spooled_rows
 from dpscreen.tables.schema import TableSchema
-from dpscreen.tables.streams import frames_of
 from tools.command import invoke
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
@@ -90,8 +90,8 @@ def test_sources_give_the_rows_and_the_bits_of_a_frame(kind, frame):
     frame = frame.groupby("person").head(2)  # which are left out of more is another question
     want = SCHEMA.encode(frame[[one["name"] for one in DESCRIPTOR["fields"]]])
     rows = SCHEMA.encode(SOURCES[kind](frame))
-    np.testing.assert_array_equal(rows.named_arrays()[0], want.named_arrays()[0])
-    np.testing.assert_array_equal(rows.named_arrays()[1], want.named_arrays()[1])
+    np.testing.assert_array_equal(features_of(rows), features_of(want))
+    np.testing.assert_array_equal(target_of(rows), target_of(want))
     here = PrivateLasso(**BUDGET, **BOUNDS).fit(want)
     there = PrivateLasso(**BUDGET, **BOUNDS).fit(scan(SOURCES[kind](frame), SCHEMA))
     np.testing.assert_array_equal(there.coef_, here.coef_)
@@ -125,13 +125,11 @@ def test_a_scratch_file_has_no_name_and_holds_the_rows(frame, tmp_path, monkeypa
         kept = spooled_rows(duckdb.from_df(frame), SCHEMA, in_memory=most)
         assert kept.fits_memory == (most == 1 << 40)
         assert not list(tmp_path.iterdir())
-        np.testing.assert_array_equal(
-            np.concatenate(list(kept.chunks(None))), want.named_arrays()[0]
-        )
-        np.testing.assert_array_equal(
-            np.concatenate(list(kept.chunks([2, 0]))), want.named_arrays()[0][:, [2, 0]]
-        )
-        np.testing.assert_array_equal(kept.target(), want.named_arrays()[1])
+        for features in (None, [2, 0]):
+            found = np.concatenate(list(kept.chunks(features)))
+            X = features_of(want) if features is None else features_of(want)[:, features]
+            np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(kept.target(), target_of(want))
 
 
 def test_refusals_quote_neither_cells_nor_addresses(frame, database):
@@ -189,7 +187,7 @@ def test_commands_read_a_database_and_write_back_with_ids(database, frame, tmp_p
 def test_any_address_of_sqlalchemy(frame, tmp_path):
     import sqlalchemy as sql
 
-    address = f"sqlite:///{tmp_path / 'clinic.sqlite'}"
+    address, frame = f"sqlite:///{tmp_path / 'clinic.sqlite'}", frame.head(9000)
     engine = sql.create_engine(address)
     frame.to_sql("visits", engine, index=False)
     engine.dispose()
@@ -226,6 +224,6 @@ def test_postgresql(postgres, frame, tmp_path):
         cursor.execute("SELECT * FROM visits")
         rows = SCHEMA.encode(cursor)  # a cursor of ADBC
     want = SCHEMA.encode(duckdb.from_df(frame))
-    assert np.array_equal(np.sort(rows.named_arrays()[1]), np.sort(want.named_arrays()[1]))
+    assert np.array_equal(np.sort(target_of(rows)), np.sort(target_of(want)))
     found = fit_and_predict(postgres, tmp_path, "--table", "visits", into="predicted")
     np.testing.assert_allclose(found, predicted(tmp_path, frame), rtol=1e-14)

@@ -179,14 +179,6 @@ def test_telling_names_need_no_filling_in(tmp_path):
     assert f"# {propose('age').why}" in text
 
 
-def test_guesses_are_comments(tmp_path):
-    (tmp_path / "data.csv").write_text("tenure,income\n", encoding="utf-8")
-    text = new_toml_schema(tmp_path / "data.csv", target="income")
-    lines = {line.partition(" ")[0]: line for line in text.splitlines()}
-    assert lines["tenure"].startswith("tenure = {} ")
-    assert "# ? perhaps bounds = [0, 60]? Years, if not months." in lines["tenure"]
-
-
 WRITTEN = """\
 # Survey of 2019, see the codebook.
 target = "cost"        # in euros
@@ -244,7 +236,7 @@ def test_an_edit_by_program_keeps_every_comment_and_the_order(edits):
 def test_an_answer_replaces_the_advice_but_no_comment_of_a_person(tmp_path):
     (tmp_path / "data.csv").write_text("tenure,income,age\n", encoding="utf-8")
     text = new_toml_schema(tmp_path / "data.csv", target="income")
-    assert "# ? perhaps bounds = [0, 60]" in text
+    assert re.search(r"tenure = \{\} +# \? perhaps bounds = \[0, 60\]\? Years, if not", text)
     text = text.replace("[columns]", "# by Ann\n[columns]")
     document = tomllib.loads(text)
     document["columns"]["tenure"] = {"bounds": [0, 40]}

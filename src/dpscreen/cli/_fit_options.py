@@ -26,6 +26,28 @@ MODELS = {name: f"private-{name}" for name in OURS} | {
 METHODS = tuple(MODELS.values())
 
 
+def _percentage(_context: click.Context, _option: click.Parameter, value: str) -> float:
+    """Return the share that 5%, 5 % or 0.05 stands for."""
+    number, percent, rest = value.partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if rest.strip() or not 0 <= share <= 1:
+        raise click.BadParameter("must be a percentage, as in 5%, or a share, as in 0.05.")
+    return share
+
+
+MOST_UNREADABLE = click.option(
+    "--most-unreadable",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    callback=_percentage,
+    help="A fit stops if more of the cells of a column cannot be read. Choose it without the rows.",
+)
+
+
 SETTINGS = (
     *("calibration", "radius", "n_iter", "clip", "offset"),
     *("screening_share", "screening_delta_share", "screen_at", "interest", "required"),

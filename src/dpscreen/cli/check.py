@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from dpscreen.cli import console
+from dpscreen.cli._fit_options import MOST_UNREADABLE
 
 
 @click.command()
@@ -15,8 +16,14 @@ from dpscreen.cli import console
 @console.database_options
 @click.option("--schema", "schema_file", type=console.FILE, required=True, help="The schema.")
 @click.option("--examples", is_flag=True, help="List the first rows with each fault, by number.")
+@MOST_UNREADABLE
 def command(
-    data: Any, table: str | None, query: str | None, schema_file: Path, examples: bool
+    data: Any,
+    table: str | None,
+    query: str | None,
+    schema_file: Path,
+    examples: bool,
+    most_unreadable: float,
 ) -> None:
     """Count the cells of a table that do not fit its schema. NOT PRIVATE: for the curator alone.
 
@@ -39,7 +46,7 @@ def command(
 
     schema, rows = console.checked_schema(schema_file), console.table_of(data, table, query)
     with console.share_bar(f"checking {rows.name}") as progress:
-        report = check_rows(rows, schema, progress=progress)
+        report = check_rows(rows, schema, most_unreadable=most_unreadable, progress=progress)
     click.echo(report.text(examples=examples))
     if report.stops:
         raise click.exceptions.Exit(1)

@@ -12,6 +12,7 @@ from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
     METHODS,
     MODELS,
+    MOST_UNREADABLE,
     PreparedFit,
     check_budget,
     prepared,
@@ -127,6 +128,7 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
 @console.OUTPUT(help="Write the model to this JSON file.")
 @click.option("--report", type=FILE, help="Write a page about the model to this HTML file.")
 @console.FORCE(help="Replace existing outputs, and fit rows that do not fit their schema.")
+@MOST_UNREADABLE
 @click.option(
     "--no-check",
     is_flag=True,
@@ -150,10 +152,11 @@ def command(**given: Any) -> None:
     counts as the centre that the fit releases and a category as its first level, which others are
     compared with.
 
-    Before anything is booked the rows are checked, as `dpscreen check` does: where more than 5 % of
-    the cells of a column cannot be read, most values are outside the bounds, or somebody has more
-    rows than declared, the fit stops and names the column. With --no-check it never does, for
-    pipelines whose exit codes others see; whether there are such cells is then not disclosed.
+    Before anything is booked the rows are checked, as `dpscreen check` does: where more than 5 %
+    (--most-unreadable) of the cells of a column cannot be read, most values are outside the bounds,
+    or somebody has more rows than declared, the fit stops and names the column. With --no-check it
+    never does, for pipelines whose exit codes others see; whether there are such cells is then not
+    disclosed.
 
     rnm-screen, adp-screen and dp-fw (docs/paper-methods.md) take the options from --calibration to
     --screen-at. Without them the radius is half the width of the target's bounds, residuals are
@@ -208,7 +211,10 @@ def command(**given: Any) -> None:
         )
     if not (ready.options.force or ready.options.no_check):
         with console.share_bar(f"checking {ready.options.data.name}") as progress:
-            check_table(ready.options.data, ready.schema, "--force", progress=progress)
+            most = ready.options.most_unreadable
+            check_table(
+                ready.options.data, ready.schema, "--force", most_unreadable=most, progress=progress
+            )
     for text in fit_rows(ready.model, _read(ready), ready.booking):
         warn(text)
     _save(ready)

@@ -161,6 +161,8 @@ class _Sql(Writer[Any]):
         found = self._apply(model.inverse, self.written(clip, lambda _: total))
         bare = [one.cell for one in model.reads if not one.cell.declared and one.missing is None]
         nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
+        signed = {one.cell for one in model.reads if not one.cell.plain}
+        nulls += [self._may_have_signs(one) for one in sorted(signed, key=lambda one: one.column)]
         if not nulls:
             return found
         return self._case([(self._joined(self.exp.Or, nulls), self.exp.null())], found)
@@ -186,11 +188,11 @@ class _Sql(Writer[Any]):
         return self._case([(gone, self.number(term.missing))], found)
 
     def _read(self, term: Lookup | Line) -> Any:
-        if term.cell.kind == "number" and not term.cell.plain:
+        if term.cell.kind == "number" and term.cell.decimal != ".":
             raise NoFormula(
-                f"column {plain(term.cell.column)!r} has numbers with a decimal comma, or signs "
-                "between or around digits, which SQL cannot distinguish from plain ones. Use R, "
-                "Excel, scikit-learn or dpscreen predict."
+                f"column {plain(term.cell.column)!r} has numbers with a decimal comma, which SQL "
+                "cannot distinguish from plain ones. Use R, Excel, scikit-learn or dpscreen "
+                "predict."
             )
         if term.cell.kind != "day":
             return self._lookup(term) if isinstance(term, Lookup) else self._line(term)
@@ -230,6 +232,16 @@ class _Sql(Writer[Any]):
             return self.exp.and_(same, self.exp.LTE(this=size, expression=most))
         pattern = self.exp.Literal.string(f"^{NUMBER}$".replace(r"\.", "[.]"))
         return self.exp.RegexpLike(this=self._text(cell), expression=pattern)
+
+    def _may_have_signs(self, cell: Cell) -> Any:
+        """Return whether a cell is a text with digits but no plain number, such as $1,500."""
+        if self.dialect == "sqlite":
+            pattern = self.exp.Literal.string("*[0-9]*")
+            digits = self.exp.Glob(this=self._text(cell), expression=pattern)
+        else:
+            pattern = self.exp.Literal.string("[0-9]")
+            digits = self.exp.RegexpLike(this=self._text(cell), expression=pattern)
+        return self.exp.and_(digits, self.exp.not_(self._is_number(cell)))
 
     def _is_one_of(self, cell: Cell, values: Iterable[Level]) -> Any | None:
         """Return whether a cell has one of some values; None if there are none."""

@@ -33,11 +33,10 @@ from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.solvers.family import BINOMIAL
-from dpscreen.tables.arrow import is_in_memory
+from dpscreen.tables.arrow import frames_of, is_in_memory, is_stream
 from dpscreen.tables.reading import EncodedRows, available_memory
 from dpscreen.tables.scan import rows_of
 from dpscreen.tables.schema import TableSchema
-from dpscreen.tables.streams import frames_of, is_stream
 
 STREAMED_BYTES = 2**28
 """From this size on, an array that is mapped from disk is left there."""

@@ -61,8 +61,8 @@ class Cell:
     """A cell of a column and how it is read: as a "number", a "text" or a "day" since 1970.
 
     `missing` lists the values that count as missing. Where `plain` is False, numbers have a decimal
-    comma or other signs, so that a text must not be read as one. Where `declared` is False there is
-    no schema: then a missing cell has no meaning, and its prediction is missing.
+    comma (`decimal`) or other signs, so that a text must not be read as one. Where `declared` is
+    False there is no schema: then a missing cell has no meaning, and its prediction is missing.
     """
 
     column: str
@@ -70,6 +70,7 @@ class Cell:
     missing: tuple[Level, ...] = ()
     form: str = ISO
     plain: bool = True
+    decimal: str = "."
     declared: bool = True
 
 
@@ -473,7 +474,8 @@ def _cell(column: Column) -> Cell:
         from dpscreen.tables.encode import missing_numbers
 
         codes = tuple(sorted(missing_numbers(column.missing, column.marks)))
-        return Cell(column.name, "number", codes, plain=column.marks == PLAIN_MARKS)
+        plain, decimal = column.marks == PLAIN_MARKS, column.marks.decimal
+        return Cell(column.name, "number", codes, plain=plain, decimal=decimal)
     return Cell(column.name, "text", tuple(dict.fromkeys(map(value_of, column.missing))))
 
 

@@ -116,14 +116,15 @@ def request_for(
     )
 
 
-def check_table(table: Any, schema: TableSchema, proceed: str, progress: Any = None) -> None:
+def check_table(table: Any, schema: TableSchema, proceed: str, **options: Any) -> None:
     """Raise `FormatFault` if a table does not fit its schema: before anything is booked.
 
-    `proceed` is the option with which a person fits it nevertheless.
+    `proceed` is the option with which a person fits it nevertheless; `options` are those of
+    `check_rows`.
     """
     from dpscreen.tables.check import check_rows
 
-    check_rows(table, schema, progress=progress).stop(CHECKED.format(proceed))
+    check_rows(table, schema, **options).stop(CHECKED.format(proceed))
 
 
 def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:

@@ -255,7 +255,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     schema, model = order.prepared(None if order.n_rows is None else n_rows)
     dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(0))
     try:
-        fit_rows(model, schema.encode(dummy.table), None)
+        fit_rows(model, schema.encode(dummy), None)
     except FitRefused:
         if rows is None or rows <= n_rows:
             raise

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -46,27 +47,16 @@ def _sum(a: Interval, b: Interval) -> Interval:
     return ends[0], ends[1]
 
 
-def _negative(one: Interval) -> Interval:
-    return -one[1], -one[0]
-
-
 def _product(a: Interval, b: Interval) -> Interval:
     """Multiply intervals; an end that is a product of 0, of ±1 or of small integers is exact."""
-    every = [(one, other, one * other) for one in a for other in b]
-    low, high = (
-        [
-            np.where(_is_exact(one, other, found), found, np.nextafter(found, out))
-            for one, other, found in every
-        ]
-        for out in (-np.inf, np.inf)
-    )
+    low, high = [], []
+    for one, other in product(a, b):
+        found = one * other
+        units = (np.abs(one) == 1) | (np.abs(other) == 1) | (one == 0) | (other == 0)
+        whole = (one == np.floor(one)) & (other == np.floor(other)) & (np.abs(found) < 2.0**53)
+        low.append(np.where(units | whole, found, np.nextafter(found, -np.inf)))
+        high.append(np.where(units | whole, found, np.nextafter(found, np.inf)))
     return np.minimum.reduce(low), np.maximum.reduce(high)
-
-
-def _is_exact(one: Array, other: Array, found: Array) -> Mask:
-    units = (np.abs(one) == 1) | (np.abs(other) == 1) | (one == 0) | (other == 0)
-    whole = (one == np.floor(one)) & (other == np.floor(other)) & (np.abs(found) < 2.0**53)
-    return np.asarray(units | whole)
 
 
 class Expression(ABC):
@@ -80,20 +70,26 @@ class Expression(ABC):
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
         """Return an enclosure of the values in each box; raise `OutsideDomain` if there is none."""
 
-    @abstractmethod
     def occurrences(self) -> Counter[str]:
         """Count how often the enclosure uses each variable."""
+        parts = (one for one in vars(self).values() if isinstance(one, Expression))
+        return sum((one.occurrences() for one in parts), Counter())
 
     def enclosure(self, bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
         """Return an interval that has every value, as computed, for variables within bounds."""
         counts = self.occurrences()
         repeated = [name for name, count in counts.items() if count > 1]
         n_parts = math.floor(N_BOXES ** (1 / max(len(repeated), 1)) + 1e-9)
-        ends = {name: _parts(*bounds[name], n_parts if name in repeated else 1) for name in counts}
-        grids = {edge: np.meshgrid(*(one[edge] for one in ends.values())) for edge in (0, 1)}
+        edges = [
+            np.linspace(*bounds[name], (n_parts if name in repeated else 1) + 1) for name in counts
+        ]
+        lows, highs = (
+            np.meshgrid(*(one[:-1] for one in edges)),
+            np.meshgrid(*(one[1:] for one in edges)),
+        )
         boxes = {
-            name: (grids[0][place].ravel(), grids[1][place].ravel())
-            for place, name in enumerate(ends)
+            name: (low.ravel(), high.ravel())
+            for name, low, high in zip(counts, lows, highs, strict=True)
         }
         with np.errstate(all="ignore"):
             low, high = self.over(boxes)
@@ -101,12 +97,6 @@ class Expression(ABC):
         if not all(map(math.isfinite, found)):
             raise OutsideDomain("its values are too large for a number of 64 bits")
         return found
-
-
-def _parts(low: float, high: float, n: int) -> Interval:
-    edges = np.linspace(low, high, n + 1)
-    edges[0], edges[-1] = low, high
-    return edges[:-1], edges[1:]
 
 
 @dataclass(frozen=True)
@@ -122,10 +112,6 @@ class Constant(Expression):
     def over(self, _boxes: Mapping[str, Interval]) -> Interval:
         """Return the number as an interval."""
         return np.array(self.value), np.array(self.value)
-
-    def occurrences(self) -> Counter[str]:
-        """Count nothing."""
-        return Counter()
 
 
 @dataclass(frozen=True)
@@ -150,7 +136,7 @@ class Feature(Expression):
 def _quotient(a: Interval, b: Interval) -> Interval:
     if np.any((b[0] <= 0) & (b[1] >= 0)):
         raise OutsideDomain("the denominator may be 0")
-    every = [one / other for one in a for other in b]
+    every = [one / other for one, other in product(a, b)]
     return _outward(np.minimum.reduce(every), np.maximum.reduce(every))
 
 
@@ -165,7 +151,7 @@ def _compared(truth: Callable[..., Mask]) -> Callable[..., Array]:
 
 _BINARY: dict[str, tuple[Callable[..., Array], Callable[[Interval, Interval], Interval]]] = {
     "+": (np.add, _sum),
-    "-": (np.subtract, lambda a, b: _sum(a, _negative(b))),
+    "-": (np.subtract, lambda a, b: _sum(a, (-b[1], -b[0]))),
     "*": (np.multiply, _product),
     "/": (np.divide, _quotient),
     "minimum": (np.minimum, lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1]))),
@@ -192,29 +178,15 @@ class Operation(Expression):
         """Return the result on intervals."""
         return _BINARY[self.sign][1](self.left.over(boxes), self.right.over(boxes))
 
-    def occurrences(self) -> Counter[str]:
-        """Count both sides."""
-        return self.left.occurrences() + self.right.occurrences()
 
-
-@dataclass(frozen=True)
-class _Increasing:
-    apply: Callable[[Array], Array]
-    lowest: float
-    open: bool = False
-
-    def covers(self, low: Array) -> bool:
-        return bool(np.all(low > self.lowest if self.open else low >= self.lowest))
-
-
-FUNCTIONS = {
-    "log": _Increasing(arrow_function("ln"), 0.0, open=True),
-    "log2": _Increasing(arrow_function("log2"), 0.0, open=True),
-    "log10": _Increasing(arrow_function("log10"), 0.0, open=True),
-    "log1p": _Increasing(arrow_function("log1p"), -1.0, open=True),
-    "sqrt": _Increasing(arrow_function("sqrt"), 0.0),
+FUNCTIONS: dict[str, tuple[Callable[[Array], Array], str, float]] = {
+    "log": (arrow_function("ln"), "above", 0.0),
+    "log2": (arrow_function("log2"), "above", 0.0),
+    "log10": (arrow_function("log10"), "above", 0.0),
+    "log1p": (arrow_function("log1p"), "above", -1.0),
+    "sqrt": (arrow_function("sqrt"), "at least", 0.0),
 }
-"""The increasing functions that a formula may use, and where they are defined."""
+"""The increasing functions that a formula may use, and above which number they are defined."""
 
 
 @dataclass(frozen=True)
@@ -226,22 +198,17 @@ class Function(Expression):
 
     def values(self, given: Mapping[str, Array]) -> Array:
         """Return the function in each row."""
-        return FUNCTIONS[self.name].apply(np.atleast_1d(self.of.values(given)))
+        return FUNCTIONS[self.name][0](np.atleast_1d(self.of.values(given)))
 
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
         """Return the function of both ends."""
         low, high = self.of.over(boxes)
-        function = FUNCTIONS[self.name]
-        if not function.covers(low):
-            relation = "above" if function.open else "at least"
-            raise OutsideDomain(f"{self.name} needs values {relation} {function.lowest:g}")
-        ends = function.apply(np.atleast_1d(low)), function.apply(np.atleast_1d(high))
+        function, relation, lowest = FUNCTIONS[self.name]
+        if not np.all(low > lowest if relation == "above" else low >= lowest):
+            raise OutsideDomain(f"{self.name} needs values {relation} {lowest:g}")
+        ends = function(np.atleast_1d(low)), function(np.atleast_1d(high))
         slack = [_ROUNDING * np.abs(one) for one in ends]
         return _outward(ends[0] - slack[0], ends[1] + slack[1])
-
-    def occurrences(self) -> Counter[str]:
-        """Count what the function is of."""
-        return self.of.occurrences()
 
 
 @dataclass(frozen=True)
@@ -253,10 +220,7 @@ class Power(Expression):
 
     def values(self, given: Mapping[str, Array]) -> Array:
         """Return the power in each row."""
-        return self._of(self.of.values(given))
-
-    def _of(self, base: Array) -> Array:
-        found = base
+        found = base = self.of.values(given)
         for _ in range(self.exponent - 1):
             found = found * base
         return found
@@ -276,10 +240,6 @@ class Power(Expression):
             found = _product(found, one)
         return found
 
-    def occurrences(self) -> Counter[str]:
-        """Count what the power is of."""
-        return self.of.occurrences()
-
 
 @dataclass(frozen=True)
 class Pieces(Expression):
@@ -297,16 +257,13 @@ class Pieces(Expression):
     def values(self, given: Mapping[str, Array]) -> Array:
         """Return the polynomial of each row's piece, by Horner's rule."""
         x = np.asarray(self.of.values(given))
-        piece = np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, self._n - 1)
+        last = len(self.coefficients) - 1
+        piece = np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, last)
         table = np.array(self.coefficients)[piece]
         moved, found = x - np.array(self.breaks)[piece], np.zeros_like(x)
         for place in range(table.shape[-1]):
             found = found * moved + table[..., place]
         return np.clip(found, 0.0, 1.0)
-
-    @property
-    def _n(self) -> int:
-        return len(self.coefficients)
 
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
         """Return the union over the pieces that a box touches."""
@@ -314,7 +271,7 @@ class Pieces(Expression):
         least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
         for k, coefficients in enumerate(self.coefficients):
             start = -np.inf if k == 0 else self.breaks[k]
-            end = np.inf if k == self._n - 1 else self.breaks[k + 1]
+            end = np.inf if k == len(self.coefficients) - 1 else self.breaks[k + 1]
             touched = (low <= end) & (high >= start)
             a, b = np.maximum(low, start), np.minimum(high, end)
             moved = _sum((a, b), (np.array(-self.breaks[k]),) * 2)
@@ -327,4 +284,4 @@ class Pieces(Expression):
 
     def occurrences(self) -> Counter[str]:
         """Count the variable twice: Horner's rule on intervals overestimates."""
-        return self.of.occurrences() + self.of.occurrences()
+        return super().occurrences() + super().occurrences()

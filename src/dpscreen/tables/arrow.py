@@ -1,12 +1,19 @@
-"""Rows of a Parquet file or of a frame, as Arrow batches."""
+"""Rows of a Parquet file, of a frame, or of anything that exports Arrow, as Arrow batches.
+
+>>> rows = schema.encode(duckdb.sql("SELECT * FROM visits"))
+>>> rows = dpscreen.scan(polars.scan_parquet("visits.parquet"), schema)
+
+A source, such as a relation, a lazy frame, a cursor, a dataset or a reader, is read once, batch by
+batch. What a library says about a cell that it cannot convert is not repeated.
+"""
 
 from __future__ import annotations
 
 import datetime
 import decimal
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,64 +22,58 @@ import numpy as np
 import pyarrow as pa
 
 from dpscreen._core.arrays import Integers
-from dpscreen._core.files import one_ahead
+from dpscreen._core.words import some
 from dpscreen.tables.days import is_days
-from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
-from dpscreen.tables.encode import level_places, mixed, only_days, readable
+from dpscreen.tables.declaration import (
+    Batches,
+    Declaration,
+    TableProblem,
+    called,
+    match_names,
+    quietly,
+)
+from dpscreen.tables.encode import mixed, only_days, read_cells, readable, unmixed
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
 
 
-class ParquetBatches:
-    """The wanted columns of a Parquet file, as Arrow batches."""
+class ParquetBatches(Batches):
+    """The wanted columns of a Parquet file."""
 
     def __init__(self, path: Path, schema: Declaration, wanted: Sequence[str]) -> None:
+        import pyarrow.parquet as pq
+
         self._path, self._wanted = path, list(wanted)
-        self._file = quietly(self._open, self._explained)
+        # Column by column through small buffers: a row group may be as large as the file.
+        opened = partial(pq.ParquetFile, path, buffer_size=_BUFFER, pre_buffer=False)
+        self._file = quietly(opened, self._explained)
         self.n_rows: int | None = self._file.metadata.num_rows
-        self._done = 0
         stored = self._file.schema_arrow
-        check_stored(path, self._wanted, lambda name: stored.field(name).type, days_of(schema))
-
-    def share(self) -> float:
-        """Return how much of the file has been read, from 0 to 1."""
-        return self._done / max(1, self.n_rows or 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return one_ahead(self._batches())
+        check_stored(path, {name: stored.field(name).type for name in wanted}, schema)
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
         while (batch := quietly(lambda: next(batches, None), self._explained)) is not None:
-            self._done += len(batch)
+            self.share += len(batch) / max(1, self.n_rows or 0)
             yield batch
-
-    def _open(self) -> Any:
-        import pyarrow.parquet as pq
-
-        # Column by column through small buffers: a row group may be as large as the file.
-        return pq.ParquetFile(self._path, buffer_size=_BUFFER, pre_buffer=False)
 
     def _explained(self, _: Exception) -> str:
         return f"the table {self._path} is a damaged Parquet file, or one of an unknown kind."
 
 
 def check_stored(
-    place: Path | str, wanted: Sequence[str], kind: Callable[[str], Any], days: Set[str]
+    place: Path | str, kinds: Mapping[str, pa.DataType], schema: Declaration | None = None
 ) -> None:
     """Refuse columns stored as something that is neither numbers, booleans, text nor days."""
-    for name in wanted:
-        if not readable(kind(name), days=name in days):
+    fields = () if schema is None else schema.fields
+    days = {column.name for column in fields if "days" in column.roles}
+    for name, kind in kinds.items():
+        if not readable(kind, days=name in days):
             raise TableProblem(
                 f"in {called(place)}, column {name!r} is stored neither as numbers nor as text "
                 "(perhaps as dates, bytes or lists); store it as what the schema declares."
             )
-
-
-def days_of(schema: Declaration) -> Set[str]:
-    """Return the columns that hold days."""
-    return {column.name for column in schema.fields if "days" in column.roles}
 
 
 _HERE = "the frame"
@@ -80,36 +81,41 @@ _PLAIN: tuple[Any, ...] = (int, float, decimal.Decimal)
 _NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
 
 
-class FrameBatches:
-    """The wanted columns of a frame, as Arrow batches."""
+class FrameBatches(Batches):
+    """The wanted columns of a frame, all of which is there from the start."""
+
+    share = 1.0
 
     def __init__(
         self, frame: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
     ) -> None:
         table = quietly(partial(_table, frame), _explained)
-        names = quietly(lambda: list(_names(table)), _explained)
+        names = quietly(
+            lambda: list(table.columns if _is_pandas(table) else table.column_names), _explained
+        )
         match_names(_HERE, names, schema, optional)
         self._columns = {
             name: quietly(partial(_column, table, name), _explained) for name in wanted
         }
-        check_stored(_HERE, wanted, lambda name: self._columns[name].type, days_of(schema))
+        check_stored(_HERE, {name: one.type for name, one in self._columns.items()}, schema)
         self.n_rows: int | None = len(self._columns[wanted[0]])
 
-    def share(self) -> float:
-        """Return how much has been read; it is all there from the start."""
-        return 1.0
-
     def __iter__(self) -> Iterator[Any]:
-        table = pa.table(self._columns)
-        yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+        return self._batches()
+
+    def _batches(self) -> Generator[Any, None, None]:
+        yield from pa.table(self._columns).to_batches(max_chunksize=ROWS_PER_BATCH)
 
 
 def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
     """Return the place of each cell's level in a frame of that one column; below 0 for none."""
     cells = quietly(lambda: _column(_table(frame), name), _explained)
-    check_stored(_HERE, [name], lambda _: cells.type, frozenset())
+    check_stored(_HERE, {name: cells.type})
     batches = pa.table({name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
-    found = [level_places(name, batch, levels) for batch in batches]
+    found = [
+        read_cells(name, batch, lambda one: one.word_places(levels, missing=()))
+        for batch in batches
+    ]
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
@@ -121,10 +127,6 @@ def is_in_memory(frame: Any) -> bool:
     """Whether all rows of a frame, or of a series, are there, in an order that stays."""
     theirs = hasattr(frame, "get_columns") or hasattr(frame, "to_frame")
     return theirs or _is_pandas(frame) or isinstance(frame, pa.Table)
-
-
-def _names(table: Any) -> Any:
-    return table.columns if _is_pandas(table) else table.column_names
 
 
 def _table(frame: Any) -> Any:
@@ -161,23 +163,19 @@ def _pandas_cells(series: Any) -> Any:
     if kind == "category":
         codes = series.cat.codes.to_numpy()
         return mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
-    return _quick_cells(series) or mixed_cells(series)
-
-
-def _quick_cells(series: Any) -> Any:
-    """Return cells of a type that Arrow shares, or of texts alone; None for others."""
     from pandas.api.types import infer_dtype
 
-    typed = hasattr(series.array, "__arrow_array__") and not isinstance(series.dtype, np.dtype)
-    if not typed and infer_dtype(series, skipna=True) != "string":
-        return None
-    with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
-        found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
-        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        if is_days(found.type) and getattr(found.type, "tz", None) is None:
-            return only_days(found)
-        return found if readable(found.type) else None
-    return None
+    # A type that Arrow shares, or texts alone; others cell by cell.
+    typed = hasattr(series.array, "__arrow_array__") and not isinstance(kind, np.dtype)
+    if typed or infer_dtype(series, skipna=True) == "string":
+        with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
+            found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
+            found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+            if is_days(found.type) and getattr(found.type, "tz", None) is None:
+                return only_days(found)
+            if readable(found.type):
+                return found
+    return mixed_cells(series)
 
 
 def mixed_cells(cells: Iterable[Any]) -> Any:
@@ -222,3 +220,91 @@ def _explained(error: Exception) -> str:
         f"{_HERE} cannot be read as a table ({type(error).__name__}); pass a pandas or polars "
         "frame, or an Arrow table, with columns of numbers, booleans or text."
     )
+
+
+# --- sources that export Arrow --------------------------------------------------------------------
+
+_SOURCE = "the source"
+
+
+def is_stream(rows: Any) -> bool:
+    """Whether rows are read batch by batch, as they come from a source that exports Arrow."""
+    return not is_in_memory(rows) and _opener(rows) is not None
+
+
+def _opener(rows: Any) -> Callable[[], Any] | None:
+    """Return what makes a reader of batches, by what the source offers; None if it offers none."""
+    if hasattr(rows, "collect_batches"):
+        return partial(_lazy_reader, rows)
+    if hasattr(rows, "scanner"):  # a dataset
+        return lambda: rows.scanner().to_reader()
+    if hasattr(rows, "__arrow_c_stream__"):
+        return partial(pa.RecordBatchReader.from_stream, rows)
+    for name in ("fetch_record_batch", "to_reader"):  # a cursor of ADBC, a scanner
+        if hasattr(rows, name):
+            return partial(getattr(rows, name))
+    return None
+
+
+def _lazy_reader(rows: Any) -> Any:
+    """Return a reader of a lazy frame of polars, which computes some rows at a time."""
+    kinds = rows.head(0).collect().to_arrow().schema
+    frames = (frame.to_arrow().to_batches() for frame in rows.collect_batches())
+    return pa.RecordBatchReader.from_batches(kinds, (one for frame in frames for one in frame))
+
+
+def _reader_of(rows: Any) -> Any:
+    opener = _opener(rows)
+    assert opener is not None, "is_stream was asked before"
+    return quietly(opener, _source_explained)
+
+
+def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, None, None]:
+    """Yield a source as frames of pandas, of some columns or of all."""
+    reader = _reader_of(rows)
+    kept = list(names or reader.schema.names)
+    _check_there(kept, reader)
+    with closing(reader):  # a connection may serve one reader at a time
+        for batch in _read_batches(reader):
+            table = pa.table({name: unmixed(batch.column(name)) for name in kept})
+            yield quietly(table.to_pandas, _source_explained)
+
+
+class StreamBatches(Batches):
+    """The wanted columns of a reader of batches."""
+
+    share = 0.9  # nobody knows, so room is made for a little more
+
+    def __init__(
+        self, rows: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
+    ) -> None:
+        reader = self._reader = _reader_of(rows)
+        self._wanted = list(wanted)
+        known = {column.name for column in schema.fields}
+        names = [name for name in reader.schema.names if name in known]  # others are not read
+        match_names(_SOURCE, names, schema, optional)
+        _check_there(wanted, reader)
+        kinds = {name: reader.schema.field(name).type for name in wanted if name in known}
+        check_stored(_SOURCE, kinds, schema)
+
+    def _batches(self) -> Generator[Any, None, None]:
+        for batch in _read_batches(self._reader):
+            yield batch.select(self._wanted)
+
+
+def _check_there(names: Sequence[str], reader: Any) -> None:
+    absent = [repr(name) for name in names if name not in reader.schema.names]
+    if absent:
+        raise TableProblem(f"{_SOURCE} lacks column {some(absent)}.")
+
+
+def _read_batches(reader: Any) -> Iterator[Any]:
+    """Yield batches of a bounded number of rows."""
+    batches = iter(reader)
+    while (batch := quietly(lambda: next(batches, None), _source_explained)) is not None:
+        for first in range(0, len(batch), ROWS_PER_BATCH):
+            yield batch.slice(first, ROWS_PER_BATCH)
+
+
+def _source_explained(error: Exception) -> str:
+    return f"{_SOURCE} could not be read ({type(error).__name__})."

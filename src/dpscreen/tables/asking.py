@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
-from dpscreen.tables.proposals import Proposal, propose
+from dpscreen.tables.proposals import propose
 from dpscreen.tables.toml import (
     Document,
     column_names,
@@ -311,7 +311,12 @@ class _ColumnStep(_Step):
         if len(self.names) > 1:
             title += f" … {shortened(self.names[-1], 40)}, {len(self.names)} columns"
         target = " (the target)" if document.get("target") in self.names else ""
-        default = self._default(document, found)
+        default = in_words(settings_of(document, first))
+        if first in ignored_names(document):
+            default = SKIP[0]
+        elif not default:
+            skipped = not found.is_feature and not target
+            default = SKIP[0] if skipped else in_words(settings_proposed(found))
         hint = "" if default else HINTS.get(found.kind, "")
         comma = settings_of(document, first).get("decimal") == ","
         unit = f" Unit: {found.measured_in}." if found.measured_in else ""
@@ -320,10 +325,10 @@ class _ColumnStep(_Step):
 
     def take(self, document: Document, text: str) -> str | None:
         given = text or self.question(document).default
-        if given.casefold() in SKIP:
-            return self._skip(document)
         if not given:
             return None
+        if given.casefold() in SKIP:
+            return self._skip(document)
         decimal = settings_of(document, self.names[0]).get("decimal", ".")
         standing = document["columns"].get(self.names[0], {})
         offered = () if text else (standing, settings_proposed(propose(self.names[0])))
@@ -342,14 +347,6 @@ class _ColumnStep(_Step):
                 _use(document, name)
                 document["columns"][name] = dict(settings)
         return wrong
-
-    def _default(self, document: Document, found: Proposal) -> str:
-        if self.names[0] in ignored_names(document):
-            return SKIP[0]
-        standing = in_words(settings_of(document, self.names[0]))
-        if not found.is_feature and document.get("target") not in self.names:
-            return standing or SKIP[0]
-        return standing or in_words(settings_proposed(found))
 
     def _skip(self, document: Document) -> str | None:
         if document.get("target") in self.names:

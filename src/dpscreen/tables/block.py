@@ -38,10 +38,6 @@ class SchemaBlock:
         return tuple(name for name in names if name not in (self.target, self.unit))
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
-
-
 def _is_transform(word: Any) -> bool:
     return isinstance(word, str) and word in TRANSFORMS
 
@@ -52,7 +48,10 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "target": _NAME,
     "features": (lambda one: one is None or are_texts(one), "columns"),
     "unit": _NAME,
-    "rows_per_unit": (lambda one: one is None or _is_count(one), "count"),
+    "rows_per_unit": (
+        lambda one: one is None or (type(one) is int and 1 <= one <= 1_000_000),
+        "count",
+    ),
     "fill": _BY_COLUMN,
     "transform": _BY_COLUMN,
     "formula": (lambda one: one is None or isinstance(one, str), "formula"),
@@ -131,7 +130,11 @@ def problems(block: SchemaBlock, columns: Sequence[Column]) -> Iterator[Message]
     """Yield what is wrong with a block and the columns together, in the order of fixing."""
     known = {column.name: column for column in columns}
     chosen = block.feature_columns(column.name for column in columns)
-    yield from _repeated(columns)
+    for name, count in Counter(column.name for column in columns).items():
+        if count > 1:
+            yield message("column.repeated", name=name, count=count)
+        if not name.strip():
+            yield message("column.empty-name")
     if block.target is None:
         yield message("schema.no-target")
     else:
@@ -143,17 +146,12 @@ def problems(block: SchemaBlock, columns: Sequence[Column]) -> Iterator[Message]
         if column.name in used:
             yield from column.needs(as_target=column.name == block.target)
             yield from column.problems()
-    yield from _fills(block, known)
-    yield from _transformed(block, known)
-    yield from _feature_names([known[name] for name in dict.fromkeys(chosen) if name in known])
-
-
-def _repeated(columns: Sequence[Column]) -> Iterator[Message]:
-    for name, count in Counter(column.name for column in columns).items():
+    yield from _by_column(block, known)
+    sources = [known[name] for name in dict.fromkeys(chosen) if name in known]
+    features = Counter(feature for column in sources for feature in column.every_feature)
+    for name, count in features.items():
         if count > 1:
-            yield message("column.repeated", name=name, count=count)
-        if not name.strip():
-            yield message("column.empty-name")
+            yield message("schema.feature-name-repeated", count=count, name=name)
 
 
 def _unknown(where: SchemaKey, name: str, known: Mapping[str, Column]) -> Iterator[Message]:
@@ -195,26 +193,16 @@ def _unit(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
         yield message("schema.unit-type", name=unit)
 
 
-def _fills(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
+def _by_column(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
+    """Yield what is wrong with fills and transforms."""
     for name, value in block.fill:
         yield from _unknown(SchemaKey("dpscreen.fill"), name, known)
         if name == block.unit:
             yield message("schema.unit-fill", name=name)
         elif name in known and (must := known[name].fill_problem(value)):
             yield message("column.fill", column=name, must=must)
-
-
-def _transformed(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
     for name, word in block.transform:
         yield from _unknown(SchemaKey("dpscreen.transform"), name, known)
-        if word == UNCHANGED.name or name not in known:
-            continue
-        if not {"transformed", "untyped"} & known[name].roles:
+        roles = known[name].roles if name in known else {"untyped"}
+        if word != UNCHANGED.name and not {"transformed", "untyped"} & roles:
             yield message("schema.transform-not-number", name=name)
-
-
-def _feature_names(columns: Iterable[Column]) -> Iterator[Message]:
-    counts = Counter(name for column in columns for name in column.every_feature)
-    for name, count in counts.items():
-        if count > 1:
-            yield message("schema.feature-name-repeated", count=count, name=name)

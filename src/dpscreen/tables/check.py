@@ -19,15 +19,13 @@ from typing import Any, Never
 
 import numpy as np
 
-from dpscreen._core.arrays import Mask
+from dpscreen._core.arrays import Mask, Objects
 from dpscreen._core.words import how_many, plain, whole_percent
 from dpscreen.tables.columns import Column
-from dpscreen.tables.declaration import Declaration, TableProblem
-from dpscreen.tables.encode import Encoder, read_cells
+from dpscreen.tables.declaration import MOST_UNREADABLE, Declaration, TableProblem
+from dpscreen.tables.encode import read_cells
 from dpscreen.tables.reading import Progress, UnitCounter, encoder_of, source_of
 
-UNREADABLE_SHARE = 0.05
-"""Above this share of unreadable cells in a column, a fit is stopped."""
 COARSE = ((0.5, "more than half"), (0.1, "more than a tenth"))
 """All that is said of values outside the bounds: above the first share, a fit is stopped."""
 MOST_EXAMPLES = 5
@@ -80,7 +78,12 @@ class RowsReport:
 
     def text(self, *, examples: bool = False) -> str:
         """Return the report in words, with numbers of rows if `examples` are wanted."""
-        lines = [NOT_PRIVATE, "", *(_line(one, examples) for one in self.findings)]
+        lines = [NOT_PRIVATE, ""]
+        for one in self.findings:
+            numbers = [*map(str, one.rows[:MOST_EXAMPLES])]
+            numbers += ["…"] if len(one.rows) > MOST_EXAMPLES else []
+            where = f" (rows {', '.join(numbers)})" if examples and numbers else ""
+            lines.append(f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}")
         end = "Everything fits the schema." if not self.findings else ""
         if self.stops:
             end = f"A fit stops here: {how_many(len(self.stops), 'fault')} marked with *."
@@ -97,14 +100,16 @@ class RowsReport:
         raise TypeError("a report holds counts of private rows, and stays in memory.")
 
 
-def _line(one: Misfit, examples: bool) -> str:
-    numbers = [*one.rows[:MOST_EXAMPLES], *(["…"] if len(one.rows) > MOST_EXAMPLES else [])]
-    where = f" (rows {', '.join(map(str, numbers))})" if examples and one.rows else ""
-    return f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}"
-
-
-def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = None) -> RowsReport:
+def check_rows(
+    rows: Any,
+    schema: Declaration,
+    *,
+    most_unreadable: float = MOST_UNREADABLE,
+    progress: Progress | None = None,
+) -> RowsReport:
     """Check a frame, or the table at a path, against its schema; `progress` receives the share."""
+    if not 0 <= most_unreadable <= 1:
+        raise ValueError("most_unreadable must be a share from 0 to 1.")
     encoder = encoder_of(schema)
     wanted = encoder.columns_of_rows
     source = source_of(Path(rows) if isinstance(rows, str) else rows, schema, wanted)
@@ -116,11 +121,11 @@ def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = No
         for one in columns:
             read_cells(one.column.name, batch, partial(one.add, first=n_rows))
         if units is not None:
-            units.add(encoder, batch, n_rows)
+            units.add(encoder.unit_ids(batch), n_rows)
         n_rows += len(batch)
         if progress is not None:
-            progress(source.share())
-    findings = [finding for one in columns for finding in one.findings(n_rows)]
+            progress(source.share)
+    findings = [finding for one in columns for finding in one.findings(n_rows, most_unreadable)]
     if units is not None:
         findings += units.findings(str(schema.unit))
     return RowsReport(n_rows, tuple(findings))
@@ -167,11 +172,11 @@ class _ColumnCount:
             low, high = self.column.declared_bounds
             self.outside += int(np.count_nonzero((known < low) | (known > high)))
 
-    def findings(self, n_rows: int) -> Iterator[Misfit]:
+    def findings(self, n_rows: int, most_unreadable: float) -> Iterator[Misfit]:
         name, misfit = self.column.name, self.column.misfit
         if bad := self.unreadable.n:
-            stops = bad > UNREADABLE_SHARE * n_rows
-            why = f"more than {UNREADABLE_SHARE:.0%} of its cells are {misfit}" if stops else ""
+            stops = bad > most_unreadable * n_rows
+            why = f"more than {100 * most_unreadable:g}% of its cells are {misfit}" if stops else ""
             yield Misfit(name, _counted(bad, n_rows, misfit), why, tuple(self.unreadable.rows))
         if gone := self.missing.n:
             yield Misfit(name, _counted(gone, n_rows, "missing"), rows=tuple(self.missing.rows))
@@ -195,23 +200,21 @@ class _UnitCount:
     """Units with more rows than declared, and rows of nobody."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most = how_many(most, "row")
         # A row is its unit's first beyond the limit if one more would let it in.
         self._within, self._one_more = UnitCounter(most), UnitCounter(most + 1)
         self._over, self._nobody = _Count(), _Count()
 
-    def add(self, encoder: Encoder, batch: Any, first: int) -> None:
-        ids = encoder.unit_ids(batch)
+    def add(self, ids: Objects, first: int) -> None:
         within, one_more = self._within.keep(ids), self._one_more.keep(ids)
         self._over.add(one_more & ~within, first)
         self._nobody.add(ids == "", first)
 
     def findings(self, name: str) -> Iterator[Misfit]:
         if self._over.n:
-            most = how_many(self._most, "row")
             have = "has" if self._over.n == 1 else "have"
-            words = f"{how_many(self._over.n, 'unit')} {have} more than {most}, as declared"
-            why = f"some units have more than {most}, as rows_per_unit declares"
+            words = f"{how_many(self._over.n, 'unit')} {have} more than {self._most}, as declared"
+            why = f"some units have more than {self._most}, as rows_per_unit declares"
             yield Misfit(name, words, why, tuple(self._over.rows))
         if self._nobody.n:
             left = f"{how_many(self._nobody.n, 'row')} without an id, left out of a fit"

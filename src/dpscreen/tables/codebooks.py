@@ -89,11 +89,6 @@ class CodebookColumn:
         said = "; ".join(one for one in parts if one)
         return shortened(plain(said), LONGEST_NOTE) if said else ""
 
-    def by_labels(self) -> CodebookColumn:
-        """Return the column of a table that holds labels in place of codes."""
-        gone = tuple(self.codes.get(_code(one), one) for one in self.missing)
-        return replace(self, codes={text: text for text in self.codes.values()}, missing=gone)
-
 
 @dataclass(frozen=True)
 class Codebook:
@@ -134,23 +129,25 @@ def codebook_toml(
     Where the code book settles nothing, what a name leaves no doubt about is proposed, as in a new
     schema.
     """
-    columns = {
-        name: one.by_labels() if labels and one.codes else one for name, one in book.columns.items()
-    }
-    for name in (target, unit):
-        if name is not None and name not in columns:
-            raise TableProblem(f"the code book has no column {plain(name)!r}.")
+    columns = dict(book.columns)
+    for name, one in book.columns.items():
+        if labels and one.codes:
+            gone = tuple(one.codes.get(_code(code), code) for code in one.missing)
+            columns[name] = replace(
+                one, codes={text: text for text in one.codes.values()}, missing=gone
+            )
+    for given in (target, unit):
+        if given is not None and given not in columns:
+            raise TableProblem(f"the code book has no column {plain(given)!r}.")
     document: Document = new_document(list(columns), target=target, unit=unit)
     for name, one in columns.items():
-        holds = any(key in one.settings for key in HOLDS)
-        if holds and name in document["ignore"]:
+        settled = any(key in one.settings for key in HOLDS)
+        if settled and name in document["ignore"]:
             document["ignore"].remove(name)
-        if name == unit or name in document["ignore"]:
-            continue
-        proposed = (
-            {} if holds or one.kind in ("text", "date") else document["columns"].get(name, {})
-        )
-        document["columns"][name] = proposed | one.settings
+        if name != unit and name not in document["ignore"]:
+            proposed = document["columns"].get(name, {})
+            kept = {} if settled or one.kind in ("text", "date") else proposed
+            document["columns"][name] = kept | one.settings
     ordered = {name: document["columns"][name] for name in columns if name in document["columns"]}
     notes = {
         name: one.note if ordered[name] == one.settings else one.label
@@ -243,6 +240,7 @@ def _of_arrow(path: Path) -> Codebook:
     """Return the types that a file declares; a dictionary's levels are those of its rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow import types
 
     def read() -> Any:
         if is_parquet(path):
@@ -250,25 +248,22 @@ def _of_arrow(path: Path) -> Codebook:
         with pa.OSFile(str(path)) as file:
             return pa.ipc.open_file(file).schema
 
-    found = quietly(read, lambda _: f"the file {path} is damaged, or of an unknown kind.")
-    return Codebook({one.name: _arrow_column(one) for one in found})
-
-
-def _arrow_column(one: Any) -> CodebookColumn:
-    import pyarrow.types as kinds
-
-    said = {
-        key.decode(errors="replace").lower(): text for key, text in (one.metadata or {}).items()
-    }
-    label = next((said[key] for key in ("label", "description", "comment") if key in said), b"")
-    kind = "text"
-    if kinds.is_boolean(one.type):
-        kind = "boolean"
-    elif kinds.is_date(one.type) or kinds.is_timestamp(one.type):
-        kind = "date"
-    elif kinds.is_integer(one.type) or kinds.is_floating(one.type) or kinds.is_decimal(one.type):
-        kind = "number"
-    return CodebookColumn(one.name, kind, label=label.decode(errors="replace"))
+    found: dict[str, CodebookColumn] = {}
+    for one in quietly(read, lambda _: f"the file {path} is damaged, or of an unknown kind."):
+        metadata = (one.metadata or {}).items()
+        said = {key.decode(errors="replace").lower(): text for key, text in metadata}
+        label = next((said[key] for key in ("label", "description", "comment") if key in said), b"")
+        kind = "text"
+        if types.is_boolean(one.type):
+            kind = "boolean"
+        elif types.is_date(one.type) or types.is_timestamp(one.type):
+            kind = "date"
+        elif any(
+            fits(one.type) for fits in (types.is_integer, types.is_floating, types.is_decimal)
+        ):
+            kind = "number"
+        found[one.name] = CodebookColumn(one.name, kind, label=label.decode(errors="replace"))
+    return Codebook(found)
 
 
 # --- JSON: CSVW and Table Schema ------------------------------------------------------------------
@@ -284,9 +279,24 @@ def _of_json(path: Path) -> Codebook:
     def read() -> Codebook:
         table = (content.get("tables") or content.get("resources") or [content])[0]
         whole = content | table
-        if "tableSchema" in whole:
-            return _of_csvw(whole)
-        return _of_table_schema(whole | (whole.get("schema") or {}))
+        is_csvw = "tableSchema" in whole
+        schema = whole["tableSchema"] if is_csvw else whole | (whole.get("schema") or {})
+        dialect = (whole if is_csvw else schema).get("dialect") or {}
+        written = {key: dialect[one] for key, one in DIALECT.items() if one in dialect}
+        encoding = (dialect if is_csvw else schema).get("encoding", UTF8)
+        if str(encoding).lower() != UTF8:
+            written["encoding"] = encoding
+        if is_csvw:
+            both = whole | schema
+            usual = {key: both[key] for key in ("null", "datatype") if key in both}
+            given = [usual | one for one in schema["columns"] if not one.get("virtual")]
+            columns = [*map(_csvw_column, given)]
+        else:
+            missing = tuple(map(_value, schema.get("missingValues", [""])))
+            columns = [_field_column(one, missing) for one in schema["fields"]]
+            block = schema.get("dpscreen") or {}
+            written |= {key: block[key] for key in BLOCK if block.get(key) not in (None, "")}
+        return Codebook({one.name: one for one in columns}, written)
 
     return quietly(read, lambda _: str(_no_codebook(path)))
 
@@ -295,20 +305,7 @@ WHOLE = "integer int long short byte nonnegativeinteger positiveinteger unsigned
 NUMERIC = {*WHOLE.split(), "number", "decimal", "double", "float", "year", "unsignedshort"}
 
 
-def _of_csvw(table: Mapping[str, Any]) -> Codebook:
-    dialect = table.get("dialect") or {}
-    written = {key: dialect[one] for key, one in DIALECT.items() if one in dialect}
-    if str(dialect.get("encoding", UTF8)).lower() != UTF8:
-        written["encoding"] = dialect["encoding"]
-    shared = {key: table[key] for key in ("null", "datatype") if key in table}
-    schema = shared | table["tableSchema"]
-    columns = [_csvw_column(schema, one) for one in schema["columns"] if not one.get("virtual")]
-    return Codebook({one.name: one for one in columns}, written)
-
-
-def _csvw_column(schema: Mapping[str, Any], given: dict[str, Any]) -> CodebookColumn:
-    usual = {key: schema[key] for key in ("null", "datatype") if key in schema}
-    one = usual | given
+def _csvw_column(one: Mapping[str, Any]) -> CodebookColumn:
     datatype = one.get("datatype", "string")
     what = {"base": datatype} if isinstance(datatype, str) else datatype
     base, form = str(what.get("base", "string")).lower(), what.get("format")
@@ -333,7 +330,7 @@ def _csvw_column(schema: Mapping[str, Any], given: dict[str, Any]) -> CodebookCo
     elif base.startswith("date"):
         kind = "date"
         if isinstance(form, str):
-            more = {"format": _day_format(form)}
+            more = {"format": re.sub("d+", "%d", re.sub("M+", "%m", re.sub("y+", "%Y", form)))}
     else:
         kind, codes = "text", {text: text for text in _alternatives(form)}
     return CodebookColumn(
@@ -354,10 +351,6 @@ def _title(titles: Any) -> str:
     return titles if isinstance(titles, str) else ""
 
 
-def _day_format(form: str) -> str:
-    return re.sub("d+", "%d", re.sub("M+", "%m", re.sub("y+", "%Y", form)))
-
-
 def _alternatives(form: Any) -> list[str]:
     """Return the words of a regular expression that is nothing but a choice of words."""
     words = re.sub(r"^\^?\(?(?:\?:)?|\)?\$?$", "", form).split("|") if isinstance(form, str) else []
@@ -367,33 +360,16 @@ def _alternatives(form: Any) -> list[str]:
 
 def _ends(kind: str, low: Any, high: Any) -> tuple[Any, Any] | None:
     """Return two bounds as the kind has them, None for one that is not declared."""
-    found = tuple(_day(one) if kind == "date" else _number(one) for one in (low, high))
-    return None if found == (None, None) else found  # type: ignore[return-value]
-
-
-def _number(value: Any) -> Any:
-    try:
-        return _code(float(str(value).replace(",", "")))
-    except ValueError:
-        return None
-
-
-def _day(value: Any) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(str(value)[:10])
-    except ValueError:
-        return None
-
-
-def _of_table_schema(schema: Mapping[str, Any]) -> Codebook:
-    dialect = schema.get("dialect") or {}
-    written: dict[str, Any] = {key: dialect[one] for key, one in DIALECT.items() if one in dialect}
-    written |= {key: schema[key] for key in ("encoding",) if key in schema}
-    missing = tuple(map(_value, schema.get("missingValues", [""])))
-    columns = [_field_column(one, missing) for one in schema["fields"]]
-    block = schema.get("dpscreen") or {}
-    written |= {key: block[key] for key in BLOCK if block.get(key) not in (None, "")}
-    return Codebook({one.name: one for one in columns}, written)
+    found: list[Any] = []
+    for one in (low, high):
+        try:
+            if kind == "date":
+                found.append(datetime.date.fromisoformat(str(one)[:10]))
+            else:
+                found.append(_code(float(str(one).replace(",", ""))))
+        except ValueError:
+            found.append(None)
+    return None if found == [None, None] else (found[0], found[1])
 
 
 def _value(one: Any) -> Any:
@@ -403,7 +379,10 @@ def _value(one: Any) -> Any:
 def _field_column(one: Mapping[str, Any], missing: tuple[str, ...]) -> CodebookColumn:
     limits, kind = one.get("constraints") or {}, str(one.get("type", "any"))
     levels = one.get("categories") or limits.get("enum") or ()
-    labels = {_value(level): str(_title_of(level)) for level in levels}
+    labels = {
+        _value(one): str(one.get("label", one.get("value")) if isinstance(one, Mapping) else one)
+        for one in levels
+    }
     kind = {"integer": "number", "datetime": "date", "string": "text", "any": ""}.get(kind, kind)
     ends = _ends(kind, limits.get("minimum"), limits.get("maximum"))
     own = [key for key in FIELD if key not in ("title", "description", "missing")]
@@ -419,10 +398,6 @@ def _field_column(one: Mapping[str, Any], missing: tuple[str, ...]) -> CodebookC
         label=one.get("title") or one.get("description") or "",
         more=more,
     )
-
-
-def _title_of(level: Any) -> Any:
-    return level.get("label", level.get("value")) if isinstance(level, Mapping) else level
 
 
 # --- a data dictionary in CSV or Excel ------------------------------------------------------------
@@ -466,19 +441,20 @@ def _of_dictionary(path: Path, dialect: Dialect) -> Codebook:
         raise _no_codebook(path)
     notes: tuple[str, ...] = ()
     if {*words} & COMPUTED and {"low", "high"} & {*places}:
-        del places["low"], places["high"]
+        places = {what: k for what, k in places.items() if what not in ("low", "high")}
         notes = ("The code book lists statistics of rows, so its least and greatest values are "
                  "not used as bounds.",)  # fmt: skip
-    cells = [
-        {what: line[k].strip() for what, k in places.items() if k < len(line)} for line in lines
-    ]
     columns: dict[str, CodebookColumn] = {}
-    for one in cells:
+    for line in lines:
+        one = {what: line[k].strip() for what, k in places.items() if k < len(line)}
         name = one.get("name") or (next(reversed(columns), "") if one.get("levels") else "")
         if name:
             for made in _dictionary_columns(name, one):
                 before = columns.get(made.name)
-                columns[made.name] = made if before is None else _with_codes(before, made)
+                if before is not None:  # one more line of the column, with a code
+                    kind = "" if before.kind == "text" else before.kind
+                    made = replace(before, kind=kind, codes={**before.codes, **made.codes})
+                columns[made.name] = made
     if not any(one.kind or one.settings for one in columns.values()):
         raise _no_codebook(path)
     return Codebook(columns, notes=notes)
@@ -504,12 +480,6 @@ def _excel_lines(path: Path, dialect: Dialect) -> tuple[list[str], list[list[str
         lambda error: f"the workbook {path} cannot be read ({type(error).__name__}).",
     )
     return list(map(str, frame.columns)), frame.to_numpy().tolist()
-
-
-def _with_codes(before: CodebookColumn, more: CodebookColumn) -> CodebookColumn:
-    """Return a column with the code of one more line."""
-    kind = before.kind if before.kind != "text" else ""
-    return replace(before, kind=kind, codes={**before.codes, **more.codes})
 
 
 def _dictionary_columns(name: str, one: Mapping[str, str]) -> Iterator[CodebookColumn]:

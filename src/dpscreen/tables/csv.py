@@ -14,19 +14,20 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.files import one_ahead
 from dpscreen._core.words import how_many
 from dpscreen.tables.declaration import (
     DELIMITERS,
     USUAL,
     UTF8,
+    Batches,
     Declaration,
     Dialect,
     TableProblem,
@@ -94,11 +95,7 @@ def read_header(
         from dpscreen.tables.excel import excel_names
 
         return Header(excel_names(path, dialect))
-    known = frozenset(column.name for column in schema.fields) if schema else frozenset()
-    return _text_header(path, dialect, known)
-
-
-def _text_header(path: Path, dialect: Dialect, known: frozenset[str]) -> Header:
+    known = {column.name for column in schema.fields} if schema else set()
     lines = _header_lines(path, dialect)
     text = quietly(
         lambda: lines.decode("utf-8-sig"),
@@ -111,7 +108,10 @@ def _text_header(path: Path, dialect: Dialect, known: frozenset[str]) -> Header:
     if "\0" in text:
         raise TableProblem(f"the file {path} is not a table: its first line is not text.")
     wanted = (dialect.delimiter,) if dialect.delimiter else DELIMITERS
-    ways = {sign: _split(text, sign, dialect.quote) for sign in wanted}
+    ways: dict[str, list[str]] = {}
+    for sign in wanted:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=sign, quotechar=dialect.quote)
+        ways[sign] = [name.strip() for name in next(rows, [])]
     # Names that the schema knows decide, then how many there are.
     delimiter = max(ways, key=lambda sign: (len(known & {*ways[sign]}), len(ways[sign])))
     if not any(ways[delimiter]):
@@ -128,7 +128,12 @@ def matched_header(path: Path, schema: Declaration, optional: Sequence[str] = ()
 
 def looks_like_data(names: Sequence[str]) -> list[int]:
     """Return the places of names that are numbers, as in a file without a header."""
-    return [place for place, name in enumerate(names, 1) if _is_number(name)]
+    found = []
+    for place, name in enumerate(names, 1):
+        with suppress(ValueError):
+            float(name.replace(",", "."))
+            found.append(place)
+    return found
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -208,26 +213,11 @@ class _Recoded(io.RawIOBase):
         super().close()
 
 
-def _split(text: str, delimiter: str, quote: str) -> list[str]:
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
-    return [name.strip() for name in next(rows, [])]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
 # --- rows -----------------------------------------------------------------------------------------
 
 
-class TextBlocks:
+class TextBlocks(Batches):
     """The rows of a file after its header, as Arrow batches of text."""
-
-    n_rows: int | None = None  # not known before the end
 
     def __init__(
         self, path: Path, header: Header, schema: Declaration, wanted: Sequence[str]
@@ -235,37 +225,26 @@ class TextBlocks:
         self._path, self._header, self._schema = path, header, schema
         self._wanted = list(wanted)
         self._size = max(1, path.stat().st_size)
-        self._stream: _WithLastRow | None = None
 
-    def share(self) -> float:
-        """Return how much of the file has been read, from 0 to 1."""
-        return min(1.0, self._stream.position / self._size) if self._stream else 0.0
-
-    def __iter__(self) -> Iterator[Any]:
-        return one_ahead(self._rows())
-
-    def _rows(self) -> Generator[Any, None, None]:
+    def _batches(self) -> Generator[Any, None, None]:
         # A row of our own stands last: if it does not come out, a quote was never closed.
         token = secrets.token_hex(16)
         with open_text(self._path, self._schema.dialect.encoding) as file:
             file.read(self._header.n_bytes)
             last = (self._header.delimiter.join([token] * len(self._header.names))).encode()
-            self._stream = _WithLastRow(file, last)
-            batches = self._batches(self._stream)
-            held = next(batches, None)
-            for batch in batches:
-                yield held
-                held = batch
+            stream = _WithLastRow(file, last)
+            reader = quietly(lambda: self._open(stream), self._explained)
+            held = None
+            while (batch := quietly(lambda: next(reader, None), self._explained)) is not None:
+                self.share = min(1.0, stream.position / self._size)
+                if len(batch):
+                    if held is not None:
+                        yield held
+                    held = batch
             if held is None or held.column(0)[len(held) - 1].as_py() != token:
                 never_closed = f"in the table {self._path}, a quote is opened and never closed."
                 raise TableProblem(self._fault() or never_closed)
             yield held.slice(0, len(held) - 1)
-
-    def _batches(self, stream: Any) -> Iterator[Any]:
-        reader = quietly(lambda: self._open(stream), self._explained)
-        while (batch := quietly(lambda: next(reader, None), self._explained)) is not None:
-            if len(batch):
-                yield batch
 
     def _open(self, stream: Any) -> Any:
         import pyarrow as pa
@@ -303,12 +282,36 @@ class TextBlocks:
 
     def _fault(self) -> str | None:
         """Read rows until one does not have as many cells as the first line."""
-        dialect = self._schema.dialect
-        with open_text(self._path, dialect.encoding) as file:
+        with open_text(self._path, self._schema.dialect.encoding) as file:
             file.read(self._header.n_bytes)
             with io.TextIOWrapper(file, "latin-1", newline="") as lines:
-                found = _first_fault(lines, self._header, dialect.quote)
-        return None if found is None else f"line {found[0]} of {self._path}{found[1]}."
+                return self._first_fault(lines)
+
+    def _first_fault(self, lines: Any) -> str | None:
+        names, token = self._header.names, secrets.token_hex(16)
+        # The last line may not be ended; an empty one does no harm.
+        rows = csv.reader(
+            chain(lines, ("\n", token)),
+            delimiter=self._header.delimiter,
+            quotechar=self._schema.dialect.quote,
+        )
+        row, line, following = [""], self._header.n_lines, self._header.n_lines + 1
+        here = f"of {self._path}"
+        try:
+            for row in rows:
+                line, following = following, self._header.n_lines + rows.line_num + 1
+                swallowed = bool(row) and token in row[-1]
+                if row and not swallowed and len(row) != len(names):
+                    cells = how_many(len(row), "cell")
+                    return f"line {line} {here} has {cells}, where the first line has {len(names)}."
+        except csv.Error:
+            return (
+                f"line {following} {here} is too long; perhaps a quote is opened there and never "
+                "closed."
+            )
+        if row == [token]:
+            return None
+        return f"line {line} {here}: a quote is opened in this row and never closed."
 
 
 class _WithLastRow:
@@ -332,23 +335,6 @@ class _WithLastRow:
 
     def close(self) -> None:
         """Leave the file to whoever opened it."""
-
-
-def _first_fault(lines: Any, header: Header, quote: str) -> tuple[int, str] | None:
-    token, expected = secrets.token_hex(16), len(header.names)
-    ended = chain(lines, ("\n", token))  # the last line may not be; an empty one does no harm
-    rows = csv.reader(ended, delimiter=header.delimiter, quotechar=quote)
-    row, line, following = [""], header.n_lines, header.n_lines + 1
-    try:
-        for row in rows:
-            line, following = following, header.n_lines + rows.line_num + 1
-            swallowed = bool(row) and token in row[-1]
-            if row and not swallowed and len(row) != expected:
-                cells = how_many(len(row), "cell")
-                return line, f" has {cells}, where the first line has {expected}"
-    except csv.Error:
-        return following, " is too long; perhaps a quote is opened there and never closed"
-    return None if row == [token] else (line, ": a quote is opened in this row and never closed")
 
 
 def _wrong_encoding(path: Path) -> str | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,29 @@ class DatabaseTable:
         """Read the rows, some at a time."""
         batches = self._batches()
         first = self._quietly(partial(next, batches))
-        reader = pa.RecordBatchReader.from_batches(first.schema, _again(first, batches))
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
         return reader.__arrow_c_stream__(requested_schema)
 
     def write(self, rows: pa.Table, into: str, *, replace: bool = False) -> None:
         """Write a new table into the same database; one of that name is kept by default."""
-        work = {"duckdb": self._write_duckdb, "postgresql": self._write_adbc}
-        write = work.get(self._kind, self._write_sqlalchemy)
-        self._quietly(partial(write, rows, into, replace), f"write the table {plain(into)!r}")
+
+        def work() -> None:
+            if self._kind == "duckdb":
+                create = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
+                with self._duckdb(read_only=False) as connection:
+                    connection.register("dpscreen_predictions", rows)
+                    select = "SELECT * FROM dpscreen_predictions"
+                    connection.execute(f"{create} {_quoted(into)} AS {select}")
+            elif self._kind == "postgresql":
+                with self._adbc() as connection, connection.cursor() as cursor:
+                    cursor.adbc_ingest(into, rows, mode="replace" if replace else "create")
+                    connection.commit()
+            else:
+                kept = "replace" if replace else "fail"
+                with self._sqlalchemy() as engine:
+                    rows.to_pandas().to_sql(into, engine, index=False, if_exists=kept)
+
+        self._quietly(work, f"write the table {plain(into)!r}")
 
     # --- each kind of database --------------------------------------------------------------------
 
@@ -74,48 +90,26 @@ class DatabaseTable:
         assert found is not None  # checked at first
         return "postgresql" if found[1] == "postgres" else found[1]
 
-    @property
-    def _select(self) -> str:
-        return self.query or f"SELECT * FROM {_quoted(self.table or '')}"
-
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Yield batches, the first even without rows, as its schema is that of all."""
+        select = self.query or f"SELECT * FROM {_quoted(self.table or '')}"
         if self._kind == "duckdb":
             with self._duckdb(read_only=True) as connection:
-                yield from _with_schema(connection.sql(self._select).to_arrow_reader(1 << 16))
+                yield from _with_schema(connection.sql(select).to_arrow_reader(ROWS_PER_BATCH))
         elif self._kind == "postgresql":
             with self._adbc() as connection, connection.cursor() as cursor:
-                cursor.execute(self._select)
+                cursor.execute(select)
                 yield from _with_schema(cursor.fetch_record_batch())
         else:
-            yield from self._sqlalchemy_batches()
+            import sqlalchemy as sql
 
-    def _sqlalchemy_batches(self) -> Iterator[pa.RecordBatch]:
-        import sqlalchemy as sql
-
-        with self._sqlalchemy() as engine, engine.connect() as connection:
-            streaming = connection.execution_options(stream_results=True)
-            found = streaming.execute(sql.text(self._select))
-            names = list(found.keys())
-            yield _mixed_batch(names, [])
-            for part in found.partitions(ROWS_PER_BATCH):
-                yield _mixed_batch(names, part)
-
-    def _write_duckdb(self, rows: pa.Table, into: str, replace: bool) -> None:
-        with self._duckdb(read_only=False) as connection:
-            connection.register("dpscreen_predictions", rows)
-            create = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
-            connection.execute(f"{create} {_quoted(into)} AS SELECT * FROM dpscreen_predictions")
-
-    def _write_adbc(self, rows: pa.Table, into: str, replace: bool) -> None:
-        with self._adbc() as connection, connection.cursor() as cursor:
-            cursor.adbc_ingest(into, rows, mode="replace" if replace else "create")
-            connection.commit()
-
-    def _write_sqlalchemy(self, rows: pa.Table, into: str, replace: bool) -> None:
-        with self._sqlalchemy() as engine:
-            kept = "replace" if replace else "fail"
-            rows.to_pandas().to_sql(into, engine, index=False, if_exists=kept)
+            with self._sqlalchemy() as engine, engine.connect() as connection:
+                streaming = connection.execution_options(stream_results=True)
+                found = streaming.execute(sql.text(select))
+                names = list(found.keys())
+                yield _mixed_batch(names, [])
+                for part in found.partitions(ROWS_PER_BATCH):
+                    yield _mixed_batch(names, part)
 
     def _duckdb(self, *, read_only: bool) -> Any:
         import duckdb
@@ -155,11 +149,6 @@ class DatabaseTable:
 def _with_schema(reader: Any) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pylist([], schema=reader.schema)
     yield from reader
-
-
-def _again(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 def _mixed_batch(names: Sequence[str], rows: Sequence[Any]) -> pa.RecordBatch:

@@ -30,7 +30,8 @@ def is_days(kind: pa.DataType) -> bool:
 def written_days(cells: Any, form: str) -> Array:
     """Return days since 1970 off a column of text; NaN for what is no day in this format."""
     found = pc.extract_regex(pc.ascii_trim_whitespace(cells), _expression(form))
-    year, month, day = (_integers(found, name) for name in "Ymd")
+    parts = (pc.fill_null(pc.struct_field(found, name), "0") for name in "Ymd")
+    year, month, day = (np.array(pc.cast(digits, pa.int64())) for digits in parts)
     known = (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1)
     months = ((year - 1970) * 12 + np.where(known, month, 1) - 1).astype("datetime64[M]")
     days = months.astype("datetime64[D]") + (day - 1)
@@ -66,8 +67,3 @@ def _expression(form: str) -> str:
     groups = {"%Y": "(?P<Y>[0-9]{4})", "%m": f"(?P<m>[0-9]{two})", "%d": f"(?P<d>[0-9]{two})"}
     parts = [groups.get(part, re.escape(part)) for part in re.findall("%.|.", form)]
     return f"^{''.join(parts)}{_TIME}$"
-
-
-def _integers(found: Any, name: str) -> Any:
-    digits = pc.fill_null(pc.struct_field(found, name), "0")
-    return np.array(pc.cast(digits, pa.int64()))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import json
 import operator
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as described
 from functools import cached_property, partial
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.files import one_ahead
 from dpscreen._core.messages import Message, SchemaKey, message
 from dpscreen._core.words import did_you_mean, meant, outcome, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block, with_formula_columns
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 DELIMITERS = (",", ";", "\t", "|")
 QUOTES = ('"', "'")
 UTF8 = "utf-8"
+MOST_UNREADABLE = 0.05
+"""Above this share of unreadable cells in a column a fit is stopped, unless another is given."""
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -80,6 +84,22 @@ def quietly(work: Callable[[], T], explain: Callable[[Exception], str]) -> T:
     raise TableProblem(message)
 
 
+class Batches(ABC):
+    """The wanted columns of a table, as Arrow batches; `share` of it, from 0 to 1, has been read.
+
+    `n_rows` is not known before the end of most files.
+    """
+
+    n_rows: int | None = None
+    share = 0.0
+
+    def __iter__(self) -> Iterator[Any]:
+        return one_ahead(self._batches())
+
+    @abstractmethod
+    def _batches(self) -> Generator[Any, None, None]: ...
+
+
 # --- a table as declared --------------------------------------------------------------------------
 
 
@@ -113,18 +133,27 @@ class Declaration:
         """Read a descriptor; refuse what is no Table Schema at all."""
         entries = _entries(given)
         faults: list[Message] = []
-        missing = _missing_values(given, faults)
-        dialect = _dialect(given, faults)
+        whole = Entry(given, "", faults)
+        missing = given.get("missingValues", [""])
+        if isinstance(missing, list):
+            missing = [one.get("value") if isinstance(one, Mapping) else one for one in missing]
+        if not are_texts(missing):
+            whole.must("missingValues", "missing-values")
+            missing = [""]
+        dialect = _dialect(whole)
         block = read_block(given.get("dpscreen") or {}, [one["name"] for one in entries])
-        columns = tuple(_columns(entries, missing, block))
-        return cls(
-            columns,
-            with_formula_columns(block, columns),
-            missing,
-            dialect,
-            tuple(faults),
-            _as_text(given),
+        fills, transforms = dict(block.fill), dict(block.transform)
+        columns = tuple(
+            read_column(
+                entry,
+                missing=tuple(missing),
+                fill=fills.get(entry["name"]),
+                transform=TRANSFORMS[transforms.get(entry["name"], UNCHANGED.name)],
+            )
+            for entry in entries
         )
+        block = with_formula_columns(block, columns)
+        return cls(columns, block, tuple(missing), dialect, tuple(faults), _as_text(given))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the descriptor, titles and descriptions included, empty constraints left out."""
@@ -290,16 +319,6 @@ def match_names(
 # --- entries --------------------------------------------------------------------------------------
 
 
-def _columns(
-    entries: Iterable[Mapping[str, Any]], missing: tuple[str, ...], block: SchemaBlock
-) -> Iterator[Column]:
-    fills, transforms = dict(block.fill), dict(block.transform)
-    for entry in entries:
-        name = entry["name"]
-        transform = TRANSFORMS[transforms.get(name, UNCHANGED.name)]
-        yield read_column(entry, missing=missing, fill=fills.get(name), transform=transform)
-
-
 def _entries(given: Any) -> list[Mapping[str, Any]]:
     fields = given.get("fields") if isinstance(given, Mapping) else None
     if not isinstance(fields, list) or not fields:
@@ -310,24 +329,13 @@ def _entries(given: Any) -> list[Mapping[str, Any]]:
     return fields
 
 
-def _missing_values(given: Mapping[str, Any], faults: list[Message]) -> tuple[str, ...]:
-    values = given.get("missingValues", [""])
-    given_texts = values if isinstance(values, list) else [None]
-    texts = [one.get("value") if isinstance(one, Mapping) else one for one in given_texts]
-    if are_texts(texts):
-        return tuple(map(str, texts))
-    Entry(given, "", faults).must("missingValues", "missing-values")
-    return ("",)
-
-
-def _dialect(given: Mapping[str, Any], faults: list[Message]) -> Dialect:
-    whole = Entry(given, "", faults)
+def _dialect(whole: Entry) -> Dialect:
     encoding = whole.setting("encoding", UTF8, is_encoding, "encoding")
-    dialect = given.get("dialect") or {}
+    dialect = whole.given.get("dialect") or {}
     if not isinstance(dialect, Mapping):
         whole.must("dialect", "dialect")
         dialect = {}
-    entry = Entry(dialect, "dialect.", faults)
+    entry = Entry(dialect, "dialect.", whole.faults)
     for key, usual in {"header": True, "doubleQuote": True, "headerRows": [1]}.items():
         entry.setting(key, usual, partial(operator.eq, usual), "only", value=json.dumps(usual))
     for key in ("escapeChar", "commentChar", "commentRows"):

@@ -7,7 +7,6 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpscreen.tables.columns import Column
 from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.encode import Encoder
 
@@ -24,28 +22,19 @@ ROWS_TOGETHER = 1 << 16
 _SIGNAL, _NOISE = 0.35, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Dummy:
-    """A table with nothing private in it, and the features that truly have an effect there."""
-
-    table: Any
-    effects: tuple[str, ...]
-
-
 def simulate_table(
     schema: Declaration, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
-) -> Dummy:
+) -> pa.Table:
     """Draw rows within the declared bounds and levels, and a target that is partly linear.
 
     `missing` is the share of cells that are empty, in features and target.
     """
-    parts = list(simulate_parts(schema, n_rows, rng=rng, missing=missing))
-    return Dummy(pa.concat_tables([part.table for part in parts]), parts[0].effects)
+    return pa.concat_tables(simulate_parts(schema, n_rows, rng=rng, missing=missing))
 
 
 def simulate_parts(
     schema: Declaration, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
-) -> Iterator[Dummy]:
+) -> Iterator[pa.Table]:
     """Draw the rows of `simulate_table` some at a time, for tables of any length."""
     schema.check()
     units = max(1, math.ceil(1.5 * n_rows / (schema.rows_per_unit + 1)))
@@ -56,22 +45,22 @@ def simulate_parts(
 
 def _part(
     schema: Declaration, n_rows: int, units: int, rng: np.random.Generator, missing: float
-) -> Dummy:
-    columns = {
-        # Some units have more rows than are used.
-        column.name: pa.array(
-            column.dummy_ids(rng.integers(1, units + 1, size=n_rows))
-            if column.name == schema.unit
-            else column.placed(rng.uniform(-1, 1, n_rows))
-        )
-        for column in schema.fields
-    }
+) -> pa.Table:
+    columns = {}
+    for column in schema.fields:
+        cells: Any
+        if column.name == schema.unit:  # some units have more rows than are used
+            ids = rng.integers(1, units + 1, size=n_rows)
+            cells = ids if "whole" in column.roles else [f"u{one:07d}" for one in ids]
+        else:
+            cells = column.placed(rng.uniform(-1, 1, n_rows))
+        columns[column.name] = pa.array(cells)
     places = _with_effect(len(schema.feature_names))
     columns[schema.target] = _target(schema, pa.table(columns), places, rng)
     for name in (*schema.columns, schema.target):
         empty = pa.array(rng.random(n_rows) < missing)
         columns[name] = pc.if_else(empty, None, columns[name])
-    return Dummy(pa.table(columns), effects_of(schema))
+    return pa.table(columns)
 
 
 def effects_of(schema: Declaration) -> tuple[str, ...]:
@@ -80,46 +69,39 @@ def effects_of(schema: Declaration) -> tuple[str, ...]:
     return tuple(names[place] for place in _with_effect(len(names)))
 
 
-def csv_parts(parts: Iterable[Dummy], schema: Declaration) -> Iterator[bytes]:
+def csv_parts(parts: Iterable[pa.Table], schema: Declaration) -> Iterator[bytes]:
     """Yield the bytes of a table as the schema's dialect has it, the names first."""
     encoder = codecs.getincrementalencoder(schema.dialect.encoding)(errors="replace")
-    yield encoder.encode(_lines([[column.name for column in schema.fields]], schema))
+    signs: dict[str, Any] = {
+        "delimiter": schema.dialect.delimiter or ",",
+        "quotechar": schema.dialect.quote,
+    }
+
+    def encoded(rows: Iterable[Iterable[str]]) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n", **signs).writerows(rows)
+        return encoder.encode(text.getvalue())
+
+    yield encoded([[column.name for column in schema.fields]])
     for part in parts:
-        spelled = [
-            [
-                _empty(column) if cell is None else column.spelled(cell)
-                for cell in part.table.column(column.name).to_pylist()
-            ]
-            for column in schema.fields
-        ]
-        yield encoder.encode(_lines(zip(*spelled, strict=True), schema))
+        spelled = []
+        for column in schema.fields:
+            empty = "" if "" in column.missing else next(iter(column.missing), "")
+            cells = part.column(column.name).to_pylist()
+            spelled.append([empty if cell is None else column.spelled(cell) for cell in cells])
+        yield encoded(zip(*spelled, strict=True))
 
 
-def _empty(column: Column) -> str:
-    return "" if "" in column.missing else next(iter(column.missing), "")
-
-
-def _lines(rows: Iterable[Iterable[str]], schema: Declaration) -> str:
-    text = io.StringIO()
-    csv.writer(
-        text,
-        delimiter=schema.dialect.delimiter or ",",
-        quotechar=schema.dialect.quote,
-        lineterminator="\n",
-    ).writerows(rows)
-    return text.getvalue()
-
-
-def write_parquet(parts: Iterable[Dummy], path: Path) -> None:
+def write_parquet(parts: Iterable[pa.Table], path: Path) -> None:
     """Write parts of a table into one Parquet file, as they come."""
     import pyarrow.parquet as pq
 
     rest = iter(parts)
     first = next(rest)
-    with pq.ParquetWriter(path, first.table.schema) as writer:
-        writer.write_table(first.table)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
         for part in rest:
-            writer.write_table(part.table)
+            writer.write_table(part)
 
 
 # --- target ---------------------------------------------------------------------------------------

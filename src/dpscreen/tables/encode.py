@@ -81,11 +81,6 @@ class Encoder:
         others = (self._schema.target, self._schema.unit)
         return tuple(dict.fromkeys((*self.columns, *(name for name in others if name is not None))))
 
-    @property
-    def other_columns(self) -> list[str]:
-        """The columns of the table that features do without."""
-        return [column.name for column in self._schema.fields if column.name not in self._picks]
-
     def features(self, batch: Any, out: Array) -> None:
         """Write the features of a batch into as many rows, which may be part of a larger array."""
         if not self._derived:
@@ -103,10 +98,8 @@ class Encoder:
 
     def incomplete(self, batch: Any) -> set[str]:
         """Return the columns with cells that are not read: not for private rows."""
-        absent = {
-            name: read_cells(name, batch, self._schema.field(name).absent) for name in self._picks
-        }
-        return {name for name, found in absent.items() if found.any()}
+        raw = {name: read_cells(name, batch, self._schema.field(name).raw) for name in self._picks}
+        return {name for name, found in raw.items() if np.isnan(found).any()}
 
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""
@@ -122,12 +115,9 @@ class Encoder:
                 f"column {name!r} is stored as floats of fewer than 64 bits, which cannot "
                 "distinguish all ids: store ids as text or as whole numbers."
             )
-        return read_cells(name, batch, self._schema.field(name).unit_ids)
-
-
-def level_places(name: str, batch: Any, levels: Sequence[str]) -> Integers:
-    """Return the place of each cell's level in a column of a batch; below 0 where it has none."""
-    return read_cells(name, batch, lambda cells: cells.word_places(levels, missing=()))
+        column = self._schema.field(name)
+        whole, missing = "whole" in column.roles, column.missing
+        return read_cells(name, batch, lambda one: one.unit_ids(whole=whole, missing=missing))
 
 
 def read_cells(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
@@ -271,7 +261,12 @@ def _days(cells: Any, *, form: str) -> Array:
 
 
 def _numbers(cells: Any, *, marks: NumberMarks = PLAIN_MARKS, missing: Sequence[str] = ()) -> Array:
-    parsed = _parsed(cells, marks, missing) if _is_text(cells.type) else _stored(cells)
+    if _is_text(cells.type):
+        parsed = _parsed(cells, marks, missing)
+    elif pa.types.is_decimal(cells.type):  # by their digits, to be rounded once
+        parsed = _parsed(pc.cast(cells, pa.string()), PLAIN_MARKS, ())
+    else:
+        parsed = pc.cast(cells, pa.float64(), safe=False)
     values = np.array(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
     values[~np.isfinite(values)] = np.nan
     for code in missing_numbers(missing, marks):
@@ -309,7 +304,16 @@ def _spelled(values: Array) -> Any:
 def _word_places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Integers:
     every = [value_of(word) for word in (*missing, *words)]
     if _is_text(cells.type):
-        codes = _text_places(cells, (*missing, *words), every)
+        # Look for the words as they are spelled, then for their numbers in what is left.
+        spelled = [word.strip(BLANKS) for word in (*missing, *words)]
+        trimmed = pc.ascii_trim_whitespace(cells)
+        places = pc.index_in(trimmed, value_set=pa.array(spelled, type=trimmed.type))
+        places = pc.if_else(pc.is_null(trimmed), MISSING, pc.fill_null(places, UNKNOWN))
+        codes = np.array(places.to_numpy(zero_copy_only=False), dtype=np.int64)
+        left = codes == UNKNOWN
+        if left.any() and any(isinstance(value, float) for value in every):
+            numbers = _numbers(cells.filter(pa.array(left)))
+            codes[left] = _number_places(numbers, every, otherwise=UNKNOWN)
     else:
         codes = _number_places(_numbers(cells), every)
     first = {value: place for place, value in reversed([*enumerate(every)])}
@@ -317,17 +321,6 @@ def _word_places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> In
     named = codes >= 0
     codes[named] -= len(missing)
     codes[named & (codes < 0)] = MISSING
-    return codes
-
-
-def _text_places(cells: Any, words: Sequence[str], every: Sequence[Level]) -> Integers:
-    """Look for the words as they are spelled, then for their numbers in what is left."""
-    codes = _index(cells, [word.strip(BLANKS) for word in words])
-    left = codes == UNKNOWN
-    if left.any() and any(isinstance(value, float) for value in every):
-        codes[left] = _number_places(
-            _numbers(cells.filter(pa.array(left))), every, otherwise=UNKNOWN
-        )
     return codes
 
 
@@ -357,13 +350,6 @@ def _missing_texts(cells: Any, missing: Sequence[str]) -> Any:
     return pc.if_else(found, None, cells) if pc.any(found).as_py() else cells
 
 
-def _index(cells: Any, words: Sequence[str]) -> Integers:
-    trimmed = pc.ascii_trim_whitespace(cells)
-    places = pc.index_in(trimmed, value_set=pa.array(words, type=trimmed.type))
-    places = pc.if_else(pc.is_null(trimmed), MISSING, pc.fill_null(places, UNKNOWN))
-    return np.array(places.to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
 def _parsed(cells: Any, marks: NumberMarks, missing: Sequence[str]) -> Any:
     """Return numbers, null where there is none: the quick ways first, which most columns allow."""
     ways: tuple[Callable[[], Any], ...] = (
@@ -385,22 +371,17 @@ def _pointed(cells: Any, marks: NumberMarks) -> Any:
     """Return cells with a decimal point, and nothing between thousands or around."""
     if not marks.bare:
         cells = pc.replace_substring_regex(cells, _WITHIN, r"\1\2")
-    if marks.thousands:
-        cells = _ungrouped(cells, marks)
+    if marks.thousands:  # signs between thousands stand before three digits
+        trimmed = pc.ascii_trim_whitespace(cells)
+        sign = f"[{_LOOK_ALIKE.get(marks.thousands, marks.thousands)}]"
+        rest = rf"(?:[{marks.decimal}][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
+        whole = pc.match_substring_regex(trimmed, rf"^[+-]?[0-9]{{1,3}}(?:{sign}[0-9]{{3}})+{rest}")
+        cells = pc.if_else(whole, pc.replace_substring_regex(trimmed, sign, ""), cells)
     if marks.decimal == ".":
         return cells
     # A point would be a sign between thousands there, and 1.234 is not to become 1234 or 1.234.
     cells = pc.if_else(pc.match_substring(cells, "."), None, cells)
     return pc.replace_substring(cells, marks.decimal, ".", max_replacements=1)
-
-
-def _ungrouped(cells: Any, marks: NumberMarks) -> Any:
-    """Return cells without signs between thousands, where these stand before three digits."""
-    trimmed = pc.ascii_trim_whitespace(cells)
-    sign = f"[{_LOOK_ALIKE.get(marks.thousands, marks.thousands)}]"
-    rest = rf"(?:[{marks.decimal}][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
-    whole = pc.match_substring_regex(trimmed, rf"^[+-]?[0-9]{{1,3}}(?:{sign}[0-9]{{3}})+{rest}")
-    return pc.if_else(whole, pc.replace_substring_regex(trimmed, sign, ""), cells)
 
 
 def _likely(cells: Any) -> Any:
@@ -410,13 +391,6 @@ def _likely(cells: Any) -> Any:
     digits = pc.take(pa.array(list(TRUTHS.values()), type=trimmed.type), words)
     spelled = pc.match_substring_regex(trimmed, f"^{NUMBER}$")
     return pc.coalesce(pc.if_else(spelled, trimmed, None), digits)
-
-
-def _stored(cells: Any) -> Any:
-    """Return numbers that are stored as such; decimals by their digits, to be rounded once."""
-    if pa.types.is_decimal(cells.type):
-        return _parsed(pc.cast(cells, pa.string()), PLAIN_MARKS, ())
-    return pc.cast(cells, pa.float64(), safe=False)
 
 
 def missing_numbers(missing: Sequence[str], marks: NumberMarks) -> set[float]:

@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dpscreen._core.files import one_ahead
 from dpscreen._core.words import listed, plain
-from dpscreen.tables.declaration import Declaration, Dialect, TableProblem, quietly
+from dpscreen.tables.declaration import Batches, Declaration, Dialect, TableProblem, quietly
 
 ROWS_TOGETHER = 1 << 12
 
@@ -29,10 +28,11 @@ def excel_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
     return tuple(names)
 
 
-class ExcelBatches:
-    """The wanted columns of a sheet, as Arrow batches. A row of empty cells is no row."""
+class ExcelBatches(Batches):
+    """The wanted columns of a sheet, which may claim more rows than it has.
 
-    n_rows: int | None = None  # a sheet may claim more than it has
+    A row of empty cells is no row.
+    """
 
     def __init__(
         self, path: Path, names: Sequence[str], schema: Declaration, wanted: Sequence[str]
@@ -40,35 +40,26 @@ class ExcelBatches:
         self._path, self._dialect = path, schema.dialect
         self._places = {name: names.index(name) for name in wanted}
         self._width = len(names)
-        self._done, self._all = 0, 0
-
-    def share(self) -> float:
-        """Return how much of the sheet has been read, from 0 to 1."""
-        return min(1.0, self._done / self._all) if self._all else 1.0
-
-    def __iter__(self) -> Iterator[Any]:
-        return one_ahead(self._batches())
 
     def _batches(self) -> Generator[Any, None, None]:
-        with _sheet(self._path, self._dialect) as sheet:
-            self._all = sheet.max_row or 0
-            rows = sheet.iter_rows(min_row=2, values_only=True)
-            while some := quietly(
-                lambda: list(islice(rows, ROWS_TOGETHER)), lambda _: _damaged(self._path)
-            ):
-                self._done += len(some)
-                # As many cells as there are names: what stands right of the table is no part.
-                cells = [(*row[: self._width], *[None] * (self._width - len(row))) for row in some]
-                if kept := [row for row in cells if any(cell is not None for cell in row)]:
-                    yield self._batch(kept)
-
-    def _batch(self, rows: Sequence[Sequence[Any]]) -> Any:
         import pyarrow as pa
 
         from dpscreen.tables.arrow import mixed_cells
 
-        columns = {name: mixed_cells(row[k] for row in rows) for name, k in self._places.items()}
-        return pa.RecordBatch.from_pydict(columns)
+        with _sheet(self._path, self._dialect) as sheet:
+            rows = sheet.iter_rows(min_row=2, values_only=True)
+            while some := quietly(
+                lambda: list(islice(rows, ROWS_TOGETHER)), lambda _: _damaged(self._path)
+            ):
+                self.share = min(1.0, self.share + len(some) / (sheet.max_row or 1))
+                # As many cells as there are names: what stands right of the table is no part.
+                rows_cut = [
+                    (*row[: self._width], *[None] * (self._width - len(row))) for row in some
+                ]
+                if kept := [row for row in rows_cut if any(cell is not None for cell in row)]:
+                    places = self._places.items()
+                    columns = {name: mixed_cells(row[k] for row in kept) for name, k in places}
+                    yield pa.RecordBatch.from_pydict(columns)
 
 
 @contextmanager

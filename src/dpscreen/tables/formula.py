@@ -40,14 +40,12 @@ from dpscreen.tables.columns.number import NARROWEST, WIDEST, BooleanColumn
 TARGET_TRANSFORMS = ("log", "log1p", "sqrt")
 MOST_FEATURES = 10_000
 HIGHEST_POWER = 10
+_SCALES = "mean and standard deviation: write I((x - 50) / 10) with numbers that you choose"
+_KNOTS = "knots and constraints: write bs(x, knots=[...]) with knots that you choose"
 _LEARNS = {
-    "scale": "mean and standard deviation: write I((x - 50) / 10) with numbers that you choose",
-    "standardize": "mean and standard deviation: write I((x - 50) / 10) with numbers that you "
-    "choose",
+    **dict.fromkeys(("scale", "standardize"), _SCALES),
     "center": "a mean: write I(x - 50) with a number that you choose",
-    "cr": "knots and constraints: write bs(x, knots=[...]) with knots that you choose",
-    "cc": "knots and constraints: write bs(x, knots=[...]) with knots that you choose",
-    "cs": "knots and constraints: write bs(x, knots=[...]) with knots that you choose",
+    **dict.fromkeys(("cr", "cc", "cs"), _KNOTS),
     "te": "knots and constraints: write a product of bs(x, knots=[...]) terms",
     "lag": "other rows, which may be other people's: prepare a lagged column in the table",
     "hashed": "levels: declare them in the schema",
@@ -100,18 +98,17 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
     right = text.partition("~")[2]
     target, transform = formula_target(text)
     quoted: list[str] = []
-
-    def placeholder(name: str) -> str:
-        return _placeholder(name, quoted)
-
-    others = [one if one.isidentifier() else placeholder(one) for one in columns if one != target]
+    others = [one for one in columns if one != target]
+    others = [one if one.isidentifier() else _placeholder(one, quoted) for one in others]
     context = {"__formulaic_variables_available__": others}
     try:
         terms = DefaultFormulaParser().get_terms(f"~ {_unticked(right, quoted)}", context=context)
     except Exception as error:  # whatever the parser raises: a formula is public, and short
         reason = str(error).strip().splitlines()[0]
         raise FormulaProblem(f"it cannot be parsed: {reason}") from None
-    found = tuple(tuple(factor.expr for factor in term.factors) for term in _listed(terms))
+    found = tuple(
+        tuple(factor.expr for factor in term.factors) for term in getattr(terms, "rhs", terms)
+    )
     if ("1",) not in found:
         raise FormulaProblem(
             "it leaves out the intercept: write it with one, and give fit_intercept=False to the "
@@ -121,10 +118,6 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
     if not found:
         raise FormulaProblem("there is no term beside the intercept.")
     return Formula(text, target, transform, found, tuple(quoted))
-
-
-def _listed(terms: Any) -> Any:
-    return getattr(terms, "rhs", terms)
 
 
 def _placeholder(name: str, quoted: list[str]) -> str:
@@ -220,24 +213,19 @@ class _Builder:
         self._formula, self._columns = formula, columns
         self.bounds: dict[str, tuple[float, float]] = {}
         self._indicators: set[str] = set()
-        for name in formula.names:
-            self._declare(name)
+        for column in map(self._column, formula.names):
+            # A reference level has no bounds of its own.
+            found = dict.fromkeys(column.every_feature, (0.0, 1.0))
+            if not isinstance(column, CategoryColumn):
+                found |= dict(zip(column.feature_names, column.feature_bounds, strict=True))
+            self.bounds |= found
+            if isinstance(column, CategoryColumn | BooleanColumn):
+                self._indicators |= set(found)
+            if isinstance(column, DateColumn):
+                self._indicators |= {one for one, pair in found.items() if pair == (0.0, 1.0)}
         every = dict.fromkeys(one for term in formula.terms for one in term)
         self._factors = {one: self._factor(one) for one in every}
         self._model = {frozenset(term) for term in formula.terms} | {frozenset[str]()}
-
-    def _declare(self, name: str) -> None:
-        """Take down the bounds of a column's features."""
-        column = self._column(name)
-        levels = isinstance(column, CategoryColumn)
-        found = dict.fromkeys(column.every_feature, (0.0, 1.0))  # a reference level has no bounds
-        if not levels:
-            found |= dict(zip(column.feature_names, column.feature_bounds, strict=True))
-        self.bounds |= found
-        if levels or isinstance(column, BooleanColumn):
-            self._indicators |= set(found)
-        if isinstance(column, DateColumn):
-            self._indicators |= {one for one, pair in found.items() if pair == (0.0, 1.0)}
 
     def _column(self, name: str) -> Column:
         if name in self._columns:
@@ -351,7 +339,7 @@ class _Builder:
         name = self._name_of(node)
         if name is not None:
             return self._plain(name)
-        return self._numeric([(text, self._expression(_inside(node)))])
+        return self._numeric([(text, self._expression(node))])
 
     def _plain(self, name: str) -> _Factor:
         """Return a column, or a part of a date, by its name."""
@@ -399,24 +387,19 @@ class _Builder:
             )
         if isinstance(column, BooleanColumn):
             return self._plain(name)
-        return self._levels(column, self._reference(column, coding))
-
-    def _reference(self, column: CategoryColumn, coding: list[ast.expr]) -> int:
         levels = [level_text(one) for one in column.levels]
         match coding:
-            case []:
-                return 0
-            case [ast.Name(id="Treatment")]:
-                return 0
+            case [] | [ast.Name(id="Treatment")]:
+                return self._levels(column, 0)
             case [ast.Call(func=function, args=args, keywords=options)] if (
                 _function_name(function).lower() == "treatment"
             ):
                 given = [_literal(one) for one in (*args, *(one.value for one in options))]
                 if not given:
-                    return 0
+                    return self._levels(column, 0)
                 text = level_text(given[0] if isinstance(given[0], str) else float(given[0]))
                 if text in levels:
-                    return levels.index(text)
+                    return self._levels(column, levels.index(text))
                 raise FormulaProblem(f"{text!r} is no declared level of {column.name!r}.")
         raise FormulaProblem(
             f"C({column.name}): levels are compared with a reference, as Treatment('B') names it; "
@@ -448,8 +431,18 @@ class _Builder:
             )
         if degree not in range(1, 6):
             raise FormulaProblem(f"{self._shown(text)}: degree must be a whole number from 1 to 5.")
-        basis = _spline_basis(variable, low, high, knots, degree)
-        return self._numeric([(f"{text}[{k}]", one) for k, one in enumerate(basis, start=1)])
+        # The columns of a B-spline basis but the first, as in R and patsy.
+        from scipy.interpolate import PPoly
+
+        every = np.array([low] * (degree + 1) + [*map(float, knots)] + [high] * (degree + 1))
+        n, breaks = len(every) - degree - 1, (low, *map(float, knots), high)
+        columns: list[tuple[str, Expression]] = []
+        for k in range(1, n):
+            spline = PPoly.from_spline((every, np.eye(n)[k], degree))
+            places = np.searchsorted(spline.x, breaks[:-1], side="right") - 1
+            table = spline.c[:, places].T.tolist()
+            columns.append((f"{text}[{k}]", Pieces(variable, breaks, tuple(map(tuple, table)))))
+        return self._numeric(columns)
 
     def _polynomial(
         self, text: str, inner: ast.expr, more: list[ast.expr], options: list[ast.keyword]
@@ -531,14 +524,6 @@ _COMPARED: dict[type[ast.cmpop], tuple[str, bool]] = {
 }
 
 
-def _inside(node: ast.expr) -> ast.expr:
-    """Return what stands in I(...)."""
-    match node:
-        case ast.Call(func=ast.Name(id="I"), args=[inner], keywords=[]):
-            return inner
-    return node
-
-
 def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
@@ -575,19 +560,3 @@ def _power_of(one: Expression) -> tuple[str, int] | None:
             if sides[0] and sides[1] and sides[0][0] == sides[1][0]:
                 return sides[0][0], sides[0][1] + sides[1][1]
     return None
-
-
-def _spline_basis(
-    variable: Expression, low: float, high: float, knots: Sequence[float], degree: int
-) -> Iterator[Pieces]:
-    """Yield the columns of a B-spline basis but the first, as in R and patsy."""
-    from scipy.interpolate import PPoly
-
-    every = np.array([low] * (degree + 1) + [float(one) for one in knots] + [high] * (degree + 1))
-    n = len(every) - degree - 1
-    breaks = [low, *map(float, knots), high]
-    for k in range(1, n):
-        spline = PPoly.from_spline((every, np.eye(n)[k], degree))
-        places = np.searchsorted(spline.x, breaks[:-1], side="right") - 1
-        table = spline.c[:, places].T
-        yield Pieces(variable, tuple(breaks), tuple(map(tuple, table.tolist())))

@@ -67,7 +67,11 @@ class Proposal:
 
     def entry(self) -> dict[str, Any]:
         """Return the entry of `fields` of a schema, without what the name does not imply."""
-        found: dict[str, Any] = {"name": self.name, "type": self._type()}
+        word = {"id": "string", "skip": "any", "unknown": "any"}.get(self.kind, self.kind)
+        if self.kind == "category":
+            codes = all(isinstance(level, int) for level in self.levels or ("",))
+            word = "integer" if codes else "string"
+        found: dict[str, Any] = {"name": self.name, "type": word}
         if self.bounds is not None:
             found["constraints"] = dict(zip(("minimum", "maximum"), self.bounds, strict=True))
         if self.levels is not None:
@@ -75,12 +79,6 @@ class Proposal:
         if self.kind == "boolean":
             found |= {"trueValues": list(YES), "falseValues": list(NO)}
         return found
-
-    def _type(self) -> str:
-        if self.kind == "category":
-            codes = all(isinstance(level, int) for level in self.levels or ("",))
-            return "integer" if codes else "string"
-        return {"id": "string", "skip": "any", "unknown": "any"}.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True)

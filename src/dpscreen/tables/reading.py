@@ -24,7 +24,7 @@ import numpy as np
 from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
 from dpscreen.rows.owners import row_digests, sorted_by_owner
 from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
-from dpscreen.tables.declaration import Declaration
+from dpscreen.tables.declaration import Batches, Declaration
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
@@ -94,9 +94,7 @@ def read_rows(
 
     `progress` is called with the share of the file that has been read.
     """
-    encoder = encoder_of(schema)
-    source = source_of(Path(path), schema, encoder.columns_of_rows)
-    return _gathered(source, encoder, schema, progress)
+    return _gathered(Path(path), schema, progress)
 
 
 def stream_rows(
@@ -115,8 +113,10 @@ def stream_rows(
     if size < 1:
         raise ValueError("rows_per_chunk must be at least 1")
     source = source_of(Path(path), schema, encoder.columns_of_rows)
-    rows = _kept_rows(source, encoder, schema, _counter(schema, Forgetful))
-    chunks = _chunks(rows, encoder.width, size)
+    counter = None
+    if schema.unit is not None:
+        counter = UnitCounter(schema.rows_per_unit, remembers=False)
+    chunks = _chunks(_kept_rows(source, encoder, schema, counter), encoder.width, size)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
@@ -134,7 +134,7 @@ def read_features(
     `incomplete` collects the columns with cells that are missing or cannot be read. That is for
     rows that nothing protects.
     """
-    return _features(Path(path), schema, features=features, incomplete=incomplete)
+    return frame_features(Path(path), schema, features, incomplete)
 
 
 def feature_batches(
@@ -151,7 +151,8 @@ def feature_batches(
     """
     encoder = encoder_of(schema, features)
     wanted = tuple(dict.fromkeys((*encoder.columns, *ids)))
-    for batch in _sliced(source_of(source, schema, wanted, encoder.other_columns), encoder):
+    others = [one.name for one in schema.fields if one.name not in encoder.columns]
+    for batch in _sliced(source_of(source, schema, wanted, others), encoder):
         X = np.empty((len(batch), encoder.width))
         encoder.features(batch, X)
         if incomplete is not None:
@@ -161,18 +162,24 @@ def feature_batches(
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame that count, within the schema's bounds."""
-    from dpscreen.tables.streams import batches_of, is_stream
+    from dpscreen.tables.arrow import is_stream
 
     if is_stream(frame):
         spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
         return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
-    encoder = encoder_of(schema)
-    return _gathered(batches_of(frame, schema, encoder.columns_of_rows), encoder, schema)
+    return _gathered(frame, schema)
 
 
-def frame_features(frame: Any, schema: Declaration, features: Sequence[str] | None = None) -> Array:
-    """Return the features of every row of a frame; other columns may be absent."""
-    return _features(frame, schema, features=features)
+def frame_features(
+    frame: Any,
+    schema: Declaration,
+    features: Sequence[str] | None = None,
+    incomplete: set[str] | None = None,
+) -> Array:
+    """Return the features of every row of a frame or a file; other columns may be absent."""
+    batches = feature_batches(frame, schema, features=features, incomplete=incomplete)
+    nothing = np.empty((0, encoder_of(schema, features).width))
+    return np.concatenate([nothing, *(X for _, X in batches)])
 
 
 def frame_target(frame: Any, schema: Declaration) -> Array:
@@ -181,11 +188,6 @@ def frame_target(frame: Any, schema: Declaration) -> Array:
     others = [one.name for one in schema.fields if one.name != schema.target]
     source = source_of(frame, schema, (schema.target,), others)
     return np.concatenate([np.empty(0), *map(encoder.target, source)])
-
-
-def _features(source: Any, schema: Declaration, **options: Any) -> Array:
-    nothing = np.empty((0, encoder_of(schema, options.get("features")).width))
-    return np.concatenate([nothing, *(X for _, X in feature_batches(source, schema, **options))])
 
 
 def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = None) -> Spool:
@@ -198,7 +200,8 @@ def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = No
 
     encoder = encoder_of(schema)
     batches = source_of(source, schema, encoder.columns_of_rows)
-    counter = _counter(schema, UnitCounter if isinstance(source, Path) else UnitChoice)
+    kind = UnitCounter if isinstance(source, Path) else UnitChoice
+    counter = None if schema.unit is None else kind(schema.rows_per_unit)
     parts = _kept_rows(batches, encoder, schema, counter)
     chunks = _chunks(parts, encoder.width, _rows_at_once(encoder))
     most = available_memory() // 4 if in_memory is None else in_memory
@@ -243,20 +246,19 @@ def available_memory() -> int:
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def _gathered(
-    source: Any, encoder: Encoder, schema: Declaration, progress: Progress | None = None
-) -> EncodedRows:
-    """Collect the rows of a source without a second copy of them."""
+def _gathered(rows: Any, schema: Declaration, progress: Progress | None = None) -> EncodedRows:
+    """Collect the rows of a file or a source without a second copy of them."""
+    encoder = encoder_of(schema)
+    source = source_of(rows, schema, encoder.columns_of_rows)
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
-    counter = _counter(schema)
+    counter = None if schema.unit is None else UnitCounter(schema.rows_per_unit)
     for keep, target, batch in _kept(source, encoder, schema, counter):
-        share = source.share()
-        encoder.features(batch, X.room_for(len(batch), share))
-        y.room_for(len(batch), share)[:, 0] = target
+        encoder.features(batch, X.room_for(len(batch), source.share))
+        y.room_for(len(batch), source.share)[:, 0] = target
         X.drop_from_last(keep)
         y.drop_from_last(keep)
         if progress is not None:
-            progress(source.share())
+            progress(source.share)
     keys = counter.keys if counter is not None and schema.rows_per_unit > 1 else None
     whole = X.finished(), y.finished()[:, 0]
     return EncodedRows(*whole, encoder.feature_names, schema.privacy_unit, keys)
@@ -289,17 +291,17 @@ def _sliced(batches: Any, encoder: Encoder) -> Iterator[Any]:
         yield from (batch.slice(first, size) for first in range(0, len(batch), size))
 
 
-def _counter(schema: Declaration, kind: type[UnitIds] | None = None) -> UnitIds | None:
-    """Return what says which rows of a unit count; None if there are no units."""
-    return None if schema.unit is None else (kind or UnitCounter)(schema.rows_per_unit)
-
-
 def _kept(
     source: Any, encoder: Encoder, schema: Declaration, counter: UnitIds | None
 ) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
     aim = schema.field(schema.target)
-    leave_out = leaves_out(schema.block.missing_target, aim.fill, aim.classes)
+    # Rows without a target are left out unless they are declared to be filled. There is no middle
+    # between two outcomes, so what is neither, and has no fill, is left out.
+    declared = schema.block.missing_target
+    leave_out = declared == "leave out" or aim.fill is None
+    if declared == "fill":
+        leave_out = aim.classes is not None and aim.fill is None
     for batch in source:
         target = encoder.target(batch)
         absent = np.isnan(target)
@@ -311,16 +313,6 @@ def _kept(
         if counter is not None and keep is not None:
             counter.remember(keep)
         yield keep, target, batch
-
-
-def leaves_out(declared: str | None, fill: object, classes: object) -> bool:
-    """Whether rows without a target are left out: unless they are declared to be filled.
-
-    There is no middle between two outcomes, so what is neither, and has no fill, is left out.
-    """
-    if declared == "fill":
-        return classes is not None and fill is None
-    return declared == "leave out" or fill is None
 
 
 def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
@@ -352,23 +344,22 @@ def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> En
 
 def source_of(
     path: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
-) -> Any:
+) -> Batches:
     """Return batches of the wanted columns, once the names are those of the schema.
 
     They are of a file, if it is a path, or of a frame or a source that exports Arrow.
     """
-    if not isinstance(path, Path):
-        from dpscreen.tables.streams import batches_of
+    from dpscreen.tables.arrow import FrameBatches, ParquetBatches, StreamBatches, is_stream
+    from dpscreen.tables.excel import ExcelBatches
 
-        return batches_of(path, schema, wanted, optional)
+    if not isinstance(path, Path):
+        if is_stream(path):
+            return StreamBatches(path, schema, wanted, optional)
+        return FrameBatches(path, schema, wanted, optional)
     header = matched_header(path, schema, optional)
     if is_parquet(path):
-        from dpscreen.tables.arrow import ParquetBatches
-
         return ParquetBatches(path, schema, wanted)
     if is_excel(path):
-        from dpscreen.tables.excel import ExcelBatches
-
         return ExcelBatches(path, header.names, schema, wanted)
     return TextBlocks(path, header, schema, wanted)
 
@@ -391,7 +382,10 @@ class UnitIds:
 
     def keep(self, ids: Objects) -> Mask:
         """Return which of the next rows may count: never one whose id is "", which is none."""
-        self._last = np.column_stack([_hashed(ids, key) for key in self._secrets])
+        from pandas.util import hash_array
+
+        words = [hash_array(ids, hash_key=key, categorize=False) for key in self._secrets]
+        self._last = np.column_stack(words).astype(np.uint64, copy=False)
         return np.asarray(ids != "", dtype=np.bool_)
 
     def remember(self, kept: Mask) -> None:
@@ -413,43 +407,32 @@ class UnitCounter(UnitIds):
     another's in. The memory grows with the rows, where units have several, not with their ids.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, remembers: bool = True) -> None:
         super().__init__(most)
+        self._remembers = remembers and most > 1
         self._table, self._counts = _empty(_SMALLEST)
         self._n_units = 0
 
     def keep(self, ids: Objects) -> Mask:
         """Return which of these rows are among their unit's first; rows come in file order."""
-        from dpscreen.rows.kernels import count_up
+        from dpscreen.rows.kernels import count_up, move_over
 
-        self._make_room(len(ids))
+        needed = len(self._counts)
+        while 10 * (self._n_units + len(ids)) > 7 * needed:  # a fuller table would be slow
+            needed *= 2
+        if needed > len(self._counts):
+            table, counts = _empty(needed)
+            move_over(self._table, self._counts, table, counts)
+            self._table, self._counts = table, counts
         known, keep = super().keep(ids), np.zeros(len(ids), dtype=np.bool_)
         first, second = np.ascontiguousarray(self._last.T)
         self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
         return keep & known
 
     def remember(self, kept: Mask) -> None:
-        """Remember whose rows count, where units have several."""
-        if self._most > 1:
+        """Remember whose rows count, where units have several and somebody asks for it."""
+        if self._remembers:
             super().remember(kept)
-
-    def _make_room(self, more: int) -> None:
-        from dpscreen.rows.kernels import move_over
-
-        needed = len(self._counts)
-        while 10 * (self._n_units + more) > 7 * needed:  # a fuller table would be slow
-            needed *= 2
-        if needed > len(self._counts):
-            table, counts = _empty(needed)
-            move_over(self._table, self._counts, table, counts)
-            self._table, self._counts = table, counts
-
-
-class Forgetful(UnitCounter):
-    """Finds the same rows, and does not remember whose they are: for one pass of many."""
-
-    def remember(self, kept: Mask) -> None:
-        """Remember nothing."""
 
 
 class UnitChoice(UnitIds):
@@ -482,12 +465,6 @@ class UnitChoice(UnitIds):
 
 def _empty(size: int) -> tuple[Words, AnyArray]:
     return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
-
-
-def _hashed(texts: Objects, key: str) -> Words:
-    from pandas.util import hash_array
-
-    return np.asarray(hash_array(texts, hash_key=key, categorize=False), dtype=np.uint64)
 
 
 # --- all rows in one array ------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, plain, some
 from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
 from dpscreen.tables.declaration import (
+    MOST_UNREADABLE,
     USUAL,
     UTF8,
     Declaration,
@@ -52,15 +53,20 @@ class TableSchema(Declaration):
     def check(self) -> None: ...
 
     @overload
-    def check(self, rows: Any) -> RowsReport: ...
+    def check(self, rows: Any, *, most_unreadable: float = ...) -> RowsReport: ...
 
-    def check(self, rows: Any = None) -> RowsReport | None:
+    def check(
+        self, rows: Any = None, *, most_unreadable: float = MOST_UNREADABLE
+    ) -> RowsReport | None:
         """Refuse a schema that cannot be used, or report what of some rows does not fit it.
 
         Parameters
         ----------
         rows : frame or path of a table, default=None
             Without rows, the schema alone is checked.
+        most_unreadable : float, default=0.05
+            Above this share of cells of a column that cannot be read, `stop()` of the report
+            raises. A public number: it must not be chosen by the rows.
 
         Returns
         -------
@@ -72,7 +78,7 @@ class TableSchema(Declaration):
             return None
         from dpscreen.tables.check import check_rows
 
-        return check_rows(rows, self)
+        return check_rows(rows, self, most_unreadable=most_unreadable)
 
     def with_formula(self, formula: str) -> Self:
         """Return the same columns with a formula, whose left-hand side is the target."""
@@ -112,7 +118,13 @@ def load_schema(path: str | Path) -> TableSchema:
     place = Path(path)
     if is_toml(place):
         return toml_schema(load_toml(place))
-    return TableSchema.from_dict(_parsed(_content(place), place))
+    try:
+        descriptor: Any = strict_json(_content(place))
+    except NotStrictJson as problem:  # the file may be private: nothing of it is repeated
+        why = problem.where or str(problem)
+    else:
+        return TableSchema.from_dict(descriptor)
+    raise SchemaProblem(message("schema.not-in-form", path=place, form="JSON", reason=why))
 
 
 def as_schema(given: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema:
@@ -137,7 +149,7 @@ def load_toml(place: Path) -> Document:
         return parsed_toml(_content(place))
     except NotToml as problem:
         why = str(problem)
-    raise _no_schema(place, "TOML", why)
+    raise SchemaProblem(message("schema.not-in-form", path=place, form="TOML", reason=why))
 
 
 def is_toml(place: Path) -> bool:
@@ -155,19 +167,6 @@ def _content(place: Path) -> bytes:
     if len(data) > LARGEST_FILE:
         raise SchemaProblem(message("schema.too-large", path=place))
     return data
-
-
-def _parsed(data: bytes, place: Path) -> Any:
-    """Parse strictly. A file that is no schema may be private: nothing of it is repeated."""
-    try:
-        return strict_json(data)
-    except NotStrictJson as problem:
-        why = problem.where or str(problem)
-    raise _no_schema(place, "JSON", why)
-
-
-def _no_schema(place: Path, form: str, why: str) -> SchemaProblem:
-    return SchemaProblem(message("schema.not-in-form", path=place, form=form, reason=why))
 
 
 # --- a schema to fill in --------------------------------------------------------------------------
@@ -194,7 +193,23 @@ def new_schema(
     `numeric_names` says that they are names.
     """
     header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
-    return _template(header, target, unit, dialect)
+    written = how_written(header, dialect)
+    sheet = written.pop("sheet", None)
+    encoding = {"encoding": written.pop("encoding")} if "encoding" in written else {}
+    if sheet is not None:
+        written["sheetName" if isinstance(sheet, str) else "sheetNumber"] = sheet
+    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in header.names]
+    for field in fields:
+        if field["name"] != unit:
+            field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
+    return {
+        "$schema": PROFILE,
+        "fields": fields,
+        "missingValues": [""],
+        **encoding,
+        **({"dialect": written} if written else {}),
+        "dpscreen": dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={}),
+    }
 
 
 def new_toml_schema(
@@ -242,25 +257,3 @@ def public_header(
             guess = did_you_mean(name, header.names)
             raise TableProblem(f"the table {place} has no column {plain(name)!r}.{guess}")
     return header
-
-
-def _template(
-    header: Header, target: str | None, unit: str | None, dialect: Dialect
-) -> dict[str, Any]:
-    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in header.names]
-    written = how_written(header, dialect)
-    sheet = written.pop("sheet", None)
-    encoding = {"encoding": written.pop("encoding")} if "encoding" in written else {}
-    if sheet is not None:
-        written["sheetName" if isinstance(sheet, str) else "sheetNumber"] = sheet
-    for field in fields:
-        if field["name"] != unit:
-            field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
-    return {
-        "$schema": PROFILE,
-        "fields": fields,
-        "missingValues": [""],
-        **encoding,
-        **({"dialect": written} if written else {}),
-        "dpscreen": dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={}),
-    }

@@ -160,15 +160,12 @@ def _field(name: str, settings: Mapping[str, Any], faults: list[Message]) -> dic
     elif bounds is not None:
         found["constraints"] = dict(zip(("minimum", "maximum"), map(_plain, bounds), strict=True))
     if levels is not None:
-        found["constraints"] = {"enum": _levels(levels, found["type"])}
+        enum = _plain(levels)
+        if found["type"] == "string" and isinstance(levels, list):
+            # 1 may stand beside "x", and is then a text.
+            enum = [str(one).lower() if isinstance(one, int | float) else one for one in levels]
+        found["constraints"] = {"enum": enum}
     return found
-
-
-def _levels(levels: Any, kind: Any) -> Any:
-    """Return levels as the type has them: 1 may stand beside "x", and is then a text."""
-    if kind != "string" or not isinstance(levels, list):
-        return _plain(levels)
-    return [str(one).lower() if isinstance(one, int | float) else one for one in levels]
 
 
 def _type(bounds: Any, levels: Any) -> str:
@@ -288,43 +285,30 @@ def toml_text(
     document: Document, *, table: str = "the table", notes: Mapping[str, str] | None = None
 ) -> str:
     """Return the file, with comments that say what is left to fill in, or other `notes`."""
-    said = notes or {}
-    parts = [INTRODUCTION.format(table=plain(table)), *_top(document)]
-    for key in ("defaults", "patterns"):
-        given = document.get(key, {}).items()
-        lines = [f"{toml_key(name)} = {toml_value(one)}" for name, one in given]
-        parts.append(_section(key, lines or _examples(key, document)))
-    columns = document.get("columns", {})
-    parts.append(_section("columns", [_line(document, name, said.get(name)) for name in columns]))
-    return "\n".join(parts)
-
-
-def _examples(key: str, document: Document) -> list[str]:
-    lines = [f"# {EXAMPLES[key]}"]
-    if key == "defaults" and document.get("delimiter") == ";":
-        lines.append(_commented('# decimal = ","', "? semicolons between cells: 1,5 or 1.5?"))
-    return lines
-
-
-def _top(document: Document) -> Iterator[str]:
-    lines = []
+    top = []
     for key in TOP:
         value = document.get(key)
-        if key in EXAMPLES or key == "columns" or (value is None and key not in EMPTY):
-            continue
-        text = f"# {key} = {EMPTY[key]}" if value is None else f"{key} = {toml_value(value)}"
-        lines.append(_commented(text, ABOUT.get(key, "")))
-    yield "\n".join(lines) + "\n"
-
-
-def _section(key: str, lines: Sequence[str]) -> str:
-    return "\n".join([_commented(f"[{key}]", HEADS[key]), *lines]) + "\n"
-
-
-def _line(document: Document, name: str, note: str | None) -> str:
-    settings = document["columns"][name]
-    comment = _advice(document, name) if note is None else note
-    return _commented(f"{toml_key(name)} = {toml_value(settings)}", comment)
+        if key not in HEADS and (value is not None or key in EMPTY):
+            text = f"# {key} = {EMPTY[key]}" if value is None else f"{key} = {toml_value(value)}"
+            top.append(_commented(text, ABOUT.get(key, "")))
+    sections = [top]
+    for key, about in HEADS.items():
+        lines = []
+        for name, settings in document.get(key, {}).items():
+            note = ""
+            if key == "columns":
+                note = _advice(document, name) if name not in (notes or {}) else (notes or {})[name]
+            lines.append(
+                _commented(f"{tomlkit.key(name).as_string()} = {toml_value(settings)}", note)
+            )
+        if key in EXAMPLES and not lines:
+            lines = [f"# {EXAMPLES[key]}"]
+            if key == "defaults" and document.get("delimiter") == ";":
+                why = "? semicolons between cells: 1,5 or 1.5?"
+                lines.append(_commented('# decimal = ","', why))
+        sections.append([_commented(f"[{key}]", about), *lines])
+    texts = ["\n".join(lines) + "\n" for lines in sections]
+    return "\n".join([INTRODUCTION.format(table=plain(table)), *texts])
 
 
 def _advice(document: Document, name: str) -> str:
@@ -381,11 +365,6 @@ def _edit(kept: Any, now: Mapping[str, Any]) -> None:
 
 
 # --- keys and values ------------------------------------------------------------------------------
-
-
-def toml_key(name: str) -> str:
-    """Write a name as a key, in quotes if it needs them."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
 def toml_value(value: Any) -> str:

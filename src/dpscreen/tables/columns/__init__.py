@@ -51,7 +51,7 @@ class UntypedColumn(Column):
 
     roles = frozenset({"unit", "untyped"})
 
-    def lacks(self) -> Iterator[Message]:
+    def needs(self, *, as_target: bool) -> Iterator[Message]:  # noqa: ARG002
         """Yield that there is no type."""
         yield message("column.untyped", column=self.name, kinds=tuple(KINDS))
 
@@ -99,9 +99,10 @@ class CategoryColumn(Column):
         """Return levels, each as likely; of two, the second above 0."""
         return self.of.drawn_levels(self.levels, chosen(within, len(self.levels)))
 
-    def lacks(self) -> Iterator[Message]:
+    def needs(self, *, as_target: bool) -> Iterator[Message]:
         """Yield what the levels' kind lacks, which is a type if anything."""
-        yield from self.of.lacks()
+        needs = self.of.needs if "untyped" in self.roles else super().needs
+        yield from needs(as_target=as_target)
 
     def problems(self) -> Iterator[Message]:
         """Yield levels that are declared to be missing."""
@@ -165,39 +166,30 @@ def read_column(
 ) -> Column:
     """Read a declaration whose name is known to be text."""
     entry = Entry(given, column=given["name"])
-    kind = _kind(entry)
+    word = given.get("type", "any")
+    kind: type[Column] = UntypedColumn
+    if isinstance(word, str) and word in KINDS:
+        kind = KINDS[word]
+    elif word != "any":
+        entry.fault("setting.name", reason=unknown("type", word, tuple(KINDS)))
     constraints = entry.constraints()
     shared: dict[str, Any] = {
         "name": given["name"],
-        "minimum": _bound(kind, entry, "minimum", constraints.get("minimum")),
-        "maximum": _bound(kind, entry, "maximum", constraints.get("maximum")),
         "declared": frozenset(name for name, one in constraints.items() if one not in (None, [])),
         "missing": tuple(entry.setting("missingValues", missing, are_texts, "missing-values")),
         "fill": fill,
         "transform": transform,
     }
+    for name in ("minimum", "maximum"):
+        bound = constraints.get(name)
+        shared[name] = kind.read_bound(bound)
+        if shared[name] is None and bound is not None:
+            entry.must(f"constraints.{name}", kind.bound_sort)
     levels = _levels(kind, entry, constraints.get("enum"))
     column = kind(**shared, **kind.own(entry))
     if levels is not None:
         column = CategoryColumn(**shared, of=column, levels=levels)
     return replace(column, faults=tuple(entry.faults))
-
-
-def _bound(kind: type[Column], entry: Entry, name: str, given: Any) -> float | None:
-    bound: float | None = kind.read_bound(given)
-    if bound is None and given is not None:
-        entry.must(f"constraints.{name}", kind.bound_sort)
-    return bound
-
-
-def _kind(entry: Entry) -> type[Column]:
-    word = entry.given.get("type", "any")
-    if word == "any":
-        return UntypedColumn
-    if not isinstance(word, str) or word not in KINDS:
-        entry.fault("setting.name", reason=unknown("type", word, tuple(KINDS)))
-        return UntypedColumn
-    return KINDS[word]
 
 
 def _levels(kind: type[Column], entry: Entry, given: Any) -> tuple[Level, ...] | None:

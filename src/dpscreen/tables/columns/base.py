@@ -34,7 +34,6 @@ CONSTRAINTS = (
     *("minimum", "maximum", "enum", "required", "unique", "pattern"),
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
 )
-_UNREADABLE = {"categories": "categories"}
 
 
 # --- what a text or a JSON value stands for -------------------------------------------------------
@@ -78,10 +77,6 @@ def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _are_words(value: object) -> bool:
-    return value != [] and are_texts(value)
-
-
 def chosen(within: Array, n_levels: int) -> Integers:
     """Return which of so many levels lies at each place between -1 and 1."""
     return np.minimum(((within + 1) / 2 * n_levels).astype(np.int64), n_levels - 1)
@@ -101,10 +96,6 @@ class Transform:
     needs: str
 
 
-def _same(values: Array) -> Array:
-    return values
-
-
 def arrow_function(function: str) -> Callable[[Array], Array]:
     """Return one of Arrow's functions of a number, for arrays of any layout."""
 
@@ -118,7 +109,7 @@ def arrow_function(function: str) -> Callable[[Array], Array]:
     return apply
 
 
-UNCHANGED = Transform("none", _same, _same, lambda _: True, "")
+UNCHANGED = Transform("none", lambda values: values, lambda values: values, lambda _: True, "")
 TRANSFORMS = {
     "none": UNCHANGED,
     "log": Transform("log", arrow_function("ln"), np.exp, lambda low: low > 0, "above 0"),
@@ -215,7 +206,7 @@ class Entry:
 
     def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
         """Return a list of texts that may be given."""
-        return tuple(self.setting(name, usual, _are_words, "texts"))
+        return tuple(self.setting(name, usual, lambda one: one != [] and are_texts(one), "texts"))
 
     def constraints(self) -> Mapping[str, Any]:
         """Return the constraints; report what would change the meaning of cells and is not read."""
@@ -223,9 +214,8 @@ class Entry:
         if not isinstance(constraints, Mapping):
             self.must("constraints", "constraints")
             constraints = {}
-        for name, way in _UNREADABLE.items():
-            if name in self.given:
-                self.ignored(name, way)
+        if "categories" in self.given:
+            self.ignored("categories", "categories")
         for name in constraints:
             if name not in CONSTRAINTS:
                 self.fault("setting.name", reason=unknown("constraint", name, CONSTRAINTS[:3]))
@@ -251,6 +241,8 @@ class Column:
     transform: Transform = UNCHANGED
     faults: tuple[Message, ...] = ()
 
+    must_have: ClassVar[str] = "levels"
+    """What must be declared besides the type: "levels", "bounds" or "" for nothing."""
     level_sort: ClassVar[str | None] = "texts that are not empty"
     """What levels must be; None if the kind cannot have any."""
     bound_sort: ClassVar[str] = "bound-number"
@@ -276,19 +268,14 @@ class Column:
 
     def needs(self, *, as_target: bool) -> Iterator[Message]:
         """Yield what is not declared yet, and how to declare it."""
+        missing = tuple(name for name in ("minimum", "maximum") if name not in self.declared)
         if as_target and not {"target", "untyped"} & self.roles:
             yield message("column.not-a-target", column=self.name)
-        elif "enum" not in self.declared or "untyped" in self.roles:
-            yield from self.lacks()  # an enum that cannot be used is a fault already
-
-    def lacks(self) -> Iterator[Message]:
-        """Yield which constraints the kind needs and does not have."""
-        yield message("column.no-levels", column=self.name)
-
-    def lacks_bounds(self) -> Iterator[Message]:
-        """Yield which bounds are not given."""
-        missing = tuple(name for name in ("minimum", "maximum") if name not in self.declared)
-        if missing:
+        elif "enum" in self.declared:
+            return  # an enum that cannot be used is a fault already
+        elif self.must_have == "levels":
+            yield message("column.no-levels", column=self.name)
+        elif self.must_have == "bounds" and missing:
             settings = tuple(SchemaKey(f"constraints.{name}") for name in missing)
             yield message("column.no-bounds", column=self.name, missing=missing, settings=settings)
 
@@ -353,13 +340,9 @@ class Column:
         """Return cells as numbers in the user's units, not clipped; NaN where there is none."""
         return np.zeros(len(cells.missing(self.missing)))
 
-    def absent(self, cells: Cells) -> Mask:
-        """Return which cells are missing or cannot be read."""
-        return np.isnan(self.raw(cells))
-
     def unreadable(self, cells: Cells) -> Mask:
         """Return which cells hold something that is neither declared as missing nor readable."""
-        return replace(self, missing=()).absent(cells) & ~cells.missing(self.missing)
+        return np.isnan(replace(self, missing=()).raw(cells)) & ~cells.missing(self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write the picked features; NaN where a cell is missing and has no fill."""
@@ -373,19 +356,11 @@ class Column:
         """Return the place of each cell's level; MISSING or UNKNOWN where there is none."""
         return cells.word_places([str(level) for level in levels], missing=self.missing)
 
-    def unit_ids(self, cells: Cells) -> Objects:
-        """Return ids of units, as text; "" where that is missing."""
-        return cells.unit_ids(whole="whole" in self.roles, missing=self.missing)
-
     # --- dummy cells ----------------------------------------------------------------------------
 
     def placed(self, within: Array) -> Any:
         """Return cells that the declaration allows from their places, between -1 and 1."""
         return ["unused"] * len(within)  # neither feature nor target
-
-    def dummy_ids(self, numbers: Integers) -> Any:
-        """Return ids of units from their numbers."""
-        return numbers if "whole" in self.roles else [f"u{number:07d}" for number in numbers]
 
     def drawn_levels(self, levels: Sequence[Level], chosen: Integers) -> Any:
         """Return cells that hold the chosen levels."""

@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ from dpscreen.tables.columns.base import Cells, Column, Entry, Picks, chosen
 
 ISO = "%Y-%m-%d"
 PARTS = ("days", "weekday", "month", "weekday number", "month number", "year")
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
+LABELS = {
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "month": (
+        *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+        *("October", "November", "December"),
+    ),
+}
+"""The levels of the parts that have some; the first is the reference."""
 _AS_ISO = ("default", "any")
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _FORMAT = re.compile(r"%[Ymd][-./ ]?%[Ymd][-./ ]?%[Ymd]")
@@ -54,16 +57,17 @@ class DateFeature:
 
     name: str
     bounds: tuple[float, float]
-    read: Callable[[Array], Array]
-    missing: float
     part: str
     level: int | None = None
     since: float = 0.0
 
-    @property
-    def reference(self) -> bool:
-        """Whether it indicates the level that the others are compared with."""
-        return self.level == 1
+    def read(self, days: Array) -> Array:
+        """Return the feature; of a missing day NaN, or no level."""
+        values = _READ[self.part](days)
+        missing = np.isnan(days)
+        if self.level is not None:
+            return np.where(missing, 0.0, values == self.level)
+        return np.where(missing, np.nan, np.clip(values - self.since, *self.bounds))
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class DateColumn(Column):
     parts: tuple[str, ...] = ("days",)
     since: float | None = None
 
+    must_have = "bounds"
     level_sort = None
     bound_sort = "bound-day"
     misfit = "not a date in the declared format"
@@ -103,8 +108,6 @@ class DateColumn(Column):
             "since": day_number(since),
         }
 
-    lacks = Column.lacks_bounds
-
     def problems(self) -> Iterator[Message]:
         """Yield that the bounds are no interval."""
         if self.minimum is not None and self.maximum is not None and self.minimum >= self.maximum:
@@ -119,28 +122,42 @@ class DateColumn(Column):
     @cached_property
     def features(self) -> tuple[DateFeature, ...]:
         """The features, in the order of the parts, references included."""
-        return tuple(feature for part in self.parts for feature in _FEATURES[part](self))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The bounds; those of a column with problems are made up, so that it can be named."""
+        # Bounds of a column with problems are made up, so that it can be named.
         bounded = self.minimum is not None and self.maximum is not None
-        return self.declared_bounds if bounded else (0.0, 1.0)
+        low, high = self.declared_bounds if bounded else (0.0, 1.0)
+        found: list[DateFeature] = []
+        for part in self.parts:
+            what, _, as_number = part.partition(" ")
+            if part == "days":
+                since = low if self.since is None else self.since
+                found.append(DateFeature(self.name, (low - since, high - since), part, since=since))
+            elif part == "year":
+                first, last = map(float, _year(np.array([low, high])))
+                # A year more, so that days of one year have bounds that differ.
+                bounds = (first, max(last, first + 1))
+                found.append(DateFeature(f"{self.name} {part}", bounds, part))
+            elif as_number:
+                bounds = (1.0, float(len(LABELS[what])))
+                found.append(DateFeature(f"{self.name} {what}", bounds, what))
+            else:
+                names = enumerate((f"{self.name}={label}" for label in LABELS[what]), 1)
+                found += [DateFeature(name, (0.0, 1.0), what, place) for place, name in names]
+        return tuple(found)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The column's name for its days, and names with the weekday, month or part for others."""
-        return tuple(feature.name for feature in self.features if not feature.reference)
+        return tuple(one.name for one in self.features if one.level != 1)
 
     @property
     def every_feature(self) -> tuple[str, ...]:
         """The same with Monday and January."""
-        return tuple(feature.name for feature in self.features)
+        return tuple(one.name for one in self.features)
 
     @property
     def feature_bounds(self) -> list[tuple[float, float]]:
         """The bounds of each feature."""
-        return [feature.bounds for feature in self.features if not feature.reference]
+        return [one.bounds for one in self.features if one.level != 1]
 
     def raw(self, cells: Cells) -> Array:
         """Return days since 1970."""
@@ -152,8 +169,7 @@ class DateColumn(Column):
         if self.fill is not None:
             days[np.isnan(days)] = day_number(self.fill)
         for place, k in picks:
-            values = self.features[k].read(days)
-            out[:, place] = np.where(np.isnan(days), self.features[k].missing, values)
+            out[:, place] = self.features[k].read(days)
 
     # --- dummy cells ----------------------------------------------------------------------------
 
@@ -176,57 +192,13 @@ def _dates(days: Array) -> Any:
     return np.where(np.isnan(days), 0, days).astype(np.int64).astype("datetime64[D]")
 
 
-def _weekday(days: Array) -> Array:
-    return np.asarray(np.mod(days + 3, 7) + 1)  # 1970 began on a Thursday
-
-
-def _month(days: Array) -> Array:
-    return np.asarray(_dates(days).astype("datetime64[M]").astype(np.int64) % 12 + 1.0)
-
-
 def _year(days: Array) -> Array:
     return np.asarray(_dates(days).astype("datetime64[Y]").astype(np.int64) + 1970.0)
 
 
-def _number(name: str, low: float, high: float, part: str, since: float = 0.0) -> DateFeature:
-    def within(days: Array) -> Array:
-        return np.clip(_READ[part](days) - since, low, high)
-
-    return DateFeature(name, (low, high), within, np.nan, part, since=since)
-
-
-def _levels(column: DateColumn, labels: tuple[str, ...], part: str) -> Iterator[DateFeature]:
-    def is_label(place: int, days: Array) -> Array:
-        return np.asarray(_READ[part](days) == place, dtype=np.float64)
-
-    for place, label in enumerate(labels, 1):
-        name, read_label = f"{column.name}={label}", partial(is_label, place)
-        yield DateFeature(name, (0.0, 1.0), read_label, 0.0, part, level=place)
-
-
-def _days(column: DateColumn) -> Iterator[DateFeature]:
-    low, high = column.ends
-    since = low if column.since is None else column.since
-    yield _number(column.name, low - since, high - since, "days", since)
-
-
-def _years(column: DateColumn) -> Iterator[DateFeature]:
-    low, high = _year(np.array(column.ends))
-    # A year more, so that days of one year have bounds that differ.
-    yield _number(f"{column.name} year", float(low), float(max(high, low + 1)), "year")
-
-
 _READ: dict[str, Callable[[Array], Array]] = {
     "days": lambda days: days,
-    "weekday": _weekday,
-    "month": _month,
+    "weekday": lambda days: np.asarray(np.mod(days + 3, 7) + 1),  # 1970 began on a Thursday
+    "month": lambda days: _dates(days).astype("datetime64[M]").astype(np.int64) % 12 + 1.0,
     "year": _year,
-}
-_FEATURES: dict[str, Callable[[DateColumn], Any]] = {
-    "days": _days,
-    "weekday": lambda column: _levels(column, WEEKDAYS, "weekday"),
-    "month": lambda column: _levels(column, MONTHS, "month"),
-    "weekday number": lambda column: [_number(f"{column.name} weekday", 1.0, 7.0, "weekday")],
-    "month number": lambda column: [_number(f"{column.name} month", 1.0, 12.0, "month")],
-    "year": _years,
 }

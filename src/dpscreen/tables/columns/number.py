@@ -38,6 +38,7 @@ class NumberColumn(Column):
 
     marks: NumberMarks = PLAIN_MARKS
 
+    must_have = "bounds"
     level_sort = "numbers"
     misfit = "not a number as declared"
     roles = frozenset({"target", "transformed"})
@@ -55,8 +56,6 @@ class NumberColumn(Column):
         )
         bare = entry.setting("bareNumber", True, lambda one: isinstance(one, bool), "boolean")
         return super().own(entry) | {"marks": NumberMarks(sign, thousands, bare)}
-
-    lacks = Column.lacks_bounds
 
     def problems(self) -> Iterator[Message]:
         """Yield what is wrong with the bounds."""
@@ -149,6 +148,7 @@ class BooleanColumn(Column):
     true_values: tuple[str, ...] = TRUE_VALUES
     false_values: tuple[str, ...] = FALSE_VALUES
 
+    must_have = ""
     level_sort = None
     misfit = "neither of the words for true and for false"
     roles = frozenset({"target"})
@@ -160,10 +160,6 @@ class BooleanColumn(Column):
             "true_values": entry.words("trueValues", TRUE_VALUES),
             "false_values": entry.words("falseValues", FALSE_VALUES),
         }
-
-    def lacks(self) -> Iterator[Message]:
-        """Yield nothing: bounds and levels are known."""
-        yield from ()
 
     @property
     def classes(self) -> tuple[bool, bool]:
