@@ -28,7 +28,8 @@ class CellKey(NamedTuple):
     metric: str
 
 
-class PublishedCell(NamedTuple):
+@dataclass(frozen=True)
+class PublishedCell:
     """One printed result, a mean over 20 trials; bold marks a significant sign test."""
 
     table: int
@@ -41,7 +42,7 @@ class PublishedCell(NamedTuple):
     @property
     def key(self) -> CellKey:
         """The cell without its content."""
-        return CellKey(*self[:4])
+        return CellKey(self.table, self.data, self.method, self.metric)
 
 
 @dataclass(frozen=True)
@@ -161,13 +162,14 @@ def densities_outside_rates() -> tuple[str, ...]:
     For any K the density is a weighted mean of the two, so none should.
     """
     found = []
-    for table, data, method, metric, *_ in published_cells():
-        if metric == "tpr":
+    for cell in published_cells():
+        if cell.metric == "tpr":
             density, *rates = (
-                published_value(table, data, method, name) for name in ("density", "tpr", "fpr")
+                published_value(cell.table, cell.data, cell.method, name)
+                for name in ("density", "tpr", "fpr")
             )
             if not min(rates) - 2 * ROUNDING <= density <= max(rates) + 2 * ROUNDING:
-                found.append(data)
+                found.append(cell.data)
     return tuple(found)
 
 
