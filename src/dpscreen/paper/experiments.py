@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.paper import metrics
-from dpscreen.paper.data import Preparation, load, prepare, synthetic
+from dpscreen.paper.data import load, prepare, synthetic
 from dpscreen.paper.methods import Fitted, Method
 from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, lasso_reference
 from dpscreen.paper.published import published_data
@@ -92,12 +92,12 @@ class Simulation(Source):
 
 @dataclass(frozen=True, kw_only=True)
 class RealData(Source):
-    """A real set under one preparation; K comes from replication, λ from the LASSO.
+    """A real set, with or without the transform; K comes from replication, λ from the LASSO.
 
     A missing cell becomes zero, or with `mean_filled` the mean of its column.
     """
 
-    preparation: Preparation
+    transform: bool
     n_support: int
     intercept: bool
     mean_filled: bool = False
@@ -109,7 +109,7 @@ class RealData(Source):
         if self.mean_filled:
             means = np.nanmean(table.X, axis=0)
             table = replace(table, X=np.where(np.isnan(table.X), means, table.X))
-        X, y, notes = prepare(table, self.preparation)
+        X, y, notes = prepare(table, transform=self.transform)
         found = lasso_reference(X, y, n_support=self.n_support, intercept=self.intercept)
         norms = found.lowest_norm, found.highest_norm
         note = f"λ is {RULE}, from {norms[0]:.6g} to {norms[1]:.6g}: not private (erratum E8)."

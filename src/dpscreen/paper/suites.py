@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from dpscreen._core.words import meant
-from dpscreen.paper.data import ABLATION, PAPER, Preparation
 from dpscreen.paper.experiments import (
     PROCESS,
     Experiment,
@@ -78,7 +77,7 @@ def real_suite() -> tuple[Regression, ...]:
     )  # fmt: skip
     return tuple(
         Regression("real", source, _methods(names), ("mse",), r2_intercept=True)
-        for source in _real_sources(PAPER, intercept=True)
+        for source in _real_sources(transform=True)
     )
 
 
@@ -87,7 +86,7 @@ def ablation_suite() -> tuple[Regression, ...]:
     names = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *ENDS, *proven_names())
     return tuple(
         Regression("ablation", source, _methods(names), ("mse",), False)
-        for source in _real_sources(ABLATION, intercept=False)
+        for source in _real_sources(transform=False)
     )
 
 
@@ -120,7 +119,7 @@ def zero_start_suite() -> tuple[Regression, ...]:
 def choices_suite() -> tuple[Regression, ...]:
     """What the paper does not say and this study had to choose, chosen otherwise."""
     block = [_simulation(data, 50.0, 0.02, 0.25) for data in SYNTHETIC]
-    real = {source.name: source for source in _real_sources(PAPER, intercept=True)}
+    real = {source.name: source for source in _real_sources(transform=True)}
     thirds = {name: round(data.n_features / 3) for name, data in published_data().items()}
     sources: list[tuple[Simulation | RealData, tuple[str, ...]]] = [
         *((replace(one, scattered=True), ("rnm-screen-scattered",)) for one in block),
@@ -145,16 +144,16 @@ def theorem2_suite() -> tuple[UniformProcess, ...]:
     return tuple(UniformProcess(d, T) for d, T in sizes)
 
 
-def _real_sources(preparation: Preparation, *, intercept: bool) -> list[RealData]:
-    """Return the real sets, the largest first."""
-    changed = {} if preparation.yeo_johnson else ABLATION_SUPPORT
+def _real_sources(*, transform: bool) -> list[RealData]:
+    """Return the real sets, the largest first: the LASSO has an intercept after the transform."""
+    changed = {} if transform else ABLATION_SUPPORT
     sets = [data for name, data in published_data().items() if name not in SYNTHETIC]
     return [
         RealData(
             name=data.name,
-            preparation=preparation,
+            transform=transform,
             n_support=changed.get(data.name, data.n_support),
-            intercept=intercept,
+            intercept=transform,
             n_iter=data.n_iter,
             epsilon=EPSILON,
             epsilon_share=0.02,
