@@ -366,7 +366,7 @@ def moved_too_far(mechanism, here, there):
             return abs(here - there) > 1
         case tukey.DeepPoint():
             mine, other = here.sizes, there.sizes
-            return any(not mine[i + 1] <= other[i] <= mine[i - 1] for i in range(1, here.n_models))
+            return any(not mine[i + 1] <= other[i] <= mine[i - 1] for i in range(1, len(mine) - 2))
     raise AssertionError(mechanism)
 
 
