@@ -109,14 +109,6 @@ def test_every_column_has_its_own_number_of_iterations(rows):
         assert "T =" not in section.detail
 
 
-def test_what_is_left_open_stands_beside_its_alternative(report):
-    grid = report.grids["choices"]
-    titles = " ".join(section.title for section in grid.sections)
-    for choice in ("scattered", "½", "start", "K:", "missing cells", "Preselect-K"):
-        assert choice in titles
-    assert all(len(numbers) == 3 for section in grid.sections for _, numbers in section.lines)
-
-
 def test_markdown_is_escaped():
     hostile = "a|b <i>*x*</i>\n_y_"
     grid = flat_grid("key", hostile, f"{hostile} | {hostile}", [(hostile, hostile)], hostile)

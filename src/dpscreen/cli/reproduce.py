@@ -23,7 +23,7 @@ from dpscreen.paper.report import Report, summary_json, write_report
 from dpscreen.paper.results import ResultStore, Skipped, StudyError, StudyRun, read_rows
 from dpscreen.paper.runner import Progress, run, stored_rows
 from dpscreen.paper.suites import find_items
-from dpscreen.paper.tables import Grid, GridNumber
+from dpscreen.paper.tables import Grid
 
 INTERRUPTED = 130
 CLAIMS_OF_ITEM = {
@@ -175,26 +175,19 @@ def _report(store: ResultStore, done: StudyRun | None, *, audited: bool) -> Repo
         for one in skipped
         if one.data not in with_rows
     )
-    return Report(stored.rows, left_out, tuple(texts), _findings(store.directory, audited=audited))
-
-
-def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
-    """Return what an audit left here; a damaged file is reported and left out.
-
-    If there was none and one is wanted, what the paper claims is audited now.
-    """
+    # What an audit left here; if nothing, and it is wanted, what the paper claims is audited now.
+    findings: tuple[Finding, ...] = ()
     try:
-        found = load_findings(directory)
+        findings = load_findings(store.directory)
     except AuditFileProblem as problem:
         console.say(f"{problem}.")
-        return ()
-    if found or not audited:
-        return found
-    console.say("Auditing what the paper claims")
-    names = [name for name in all_cases() if name.startswith(PUBLISHED)]
-    made = audit(names, seed="reproduce")
-    save_findings(made, directory)
-    return tuple(made)
+        audited = False
+    if audited and not findings:
+        console.say("Auditing what the paper claims")
+        names = [name for name in all_cases() if name.startswith(PUBLISHED)]
+        findings = tuple(audit(names, seed="reproduce"))
+        save_findings(findings, store.directory)
+    return Report(stored.rows, left_out, tuple(texts), findings)
 
 
 # --- what is printed ------------------------------------------------------------------------------
@@ -242,7 +235,11 @@ def _show_grid(grid: Grid) -> None:
         if section.title:
             table.add_row(Text(section.title, style="bold"))
         for name, numbers in section.lines:
-            table.add_row(Text(name), *map(_cell, numbers))
+            cells = [Text(one.text, style="bold" if one.strong else "") for one in numbers]
+            for one, cell in zip(numbers, cells, strict=True):
+                if one.mark:
+                    cell.append(f" ≠{one.mark}", style="bold yellow")
+            table.add_row(Text(name), *cells)
     console.print_table(table)
     out = console.output()
     for remark in grid.remarks:
@@ -251,8 +248,3 @@ def _show_grid(grid: Grid) -> None:
         out.print(Text(f"≠ {note.mark}  {note.reason}"))
         for detail in note.details:
             out.print(Text(f"     {detail}", style="dim"))
-
-
-def _cell(number: GridNumber) -> Text:
-    text = Text(number.text, style="bold" if number.strong else "")
-    return text.append(f" ≠{number.mark}", style="bold yellow") if number.mark else text
