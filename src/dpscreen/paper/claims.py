@@ -121,7 +121,7 @@ def check_claims(index: RowIndex) -> tuple[ClaimCheck, ...]:
                 outcome = check(index)
             except NotRunError as error:
                 outcome = Outcome(None, f"Not run: {error}.")
-            judged.append(JudgedReading(*reading, outcome))
+            judged.append(JudgedReading(**reading, outcome=outcome))
         found.append(ClaimCheck(**vars(claim), judged=tuple(judged)))
     return tuple(found)
 

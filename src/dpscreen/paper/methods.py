@@ -20,7 +20,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.paper.problem import Problem, Recorder
-from dpscreen.planning.methods import PEERS, FitRequest, estimator
+from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise
 from dpscreen.rows.design import DenseDesign, Design, GramDesign, Point
 from dpscreen.solvers import frank_wolfe as steps
@@ -292,8 +292,8 @@ def affordable_steps(limit: ZCDP, design: Design) -> int:
     return int(np.clip(round(signal / 4), 6, 200))
 
 
-def own_rules(problem: Problem, noise: Noise, _recorder: Recorder, *, name: str) -> Fitted:
-    """Fit a method of the register that sets itself; only |y| ≤ B looks at the data (erratum E8).
+def own_rules(problem: Problem, noise: Noise, _recorder: Recorder) -> Fitted:
+    """Fit PrivateLasso, which sets itself; only |y| ≤ B looks at the data (erratum E8).
 
     Its error is that of its predictions: it has an intercept, and clips features as it was fitted.
     """
@@ -302,7 +302,7 @@ def own_rules(problem: Problem, noise: Noise, _recorder: Recorder, *, name: str)
     request = FitRequest(problem.budget, box, (-bound, bound), random_state=noise)
     # Warnings of the study's seeds and of the paper's δ = 1/n.
     with warnings.catch_warnings(action="ignore"):
-        model = estimator(name, request).fit(X, y)
+        model = estimator("private-lasso", request).fit(X, y)
     error = float(np.mean((model.predict(X) - y) ** 2))
     settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
     return Fitted(model.coef_, {"mse": error}, settings)
@@ -336,16 +336,12 @@ class Method:
 
 def of_rows(row_name: str) -> Method:
     """Return the method whose rows have this name."""
-    return next(method for method in METHODS.values() if method.row_name == row_name)
+    return next(method for method in ALL if method.row_name == row_name)
 
 
 def proven_names() -> tuple[str, ...]:
-    """The methods whose stated budget holds, in their order.
-
-    Not the peers, which are by other authors: they can be run, but are in no table of the paper's.
-    """
-    proven = (method.name for method in METHODS.values() if method.calibration == "proven")
-    return tuple(name for name in proven if name not in PEERS)
+    """The methods whose stated budget holds, in their order."""
+    return tuple(method.name for method in ALL if method.calibration == "proven")
 
 
 def _published(printed: str, label: str, fit: Fitter, note: str = "") -> Method:
@@ -380,14 +376,6 @@ PLAIN = partial(paper_frank_wolfe, start="zero", noisy=False)
 OTHERWISE = {"third": "K = d/3", "filled": "missing cells at their mean"}
 OFTEN = {"": ("", 1), "-50th": (" every 50th", 50), "-last": (" last", None)}
 """How often Appendix C screens: by suffix of the name, words, and every how many iterations."""
-REGISTERED = {
-    "private-lasso": "PrivateLasso",
-    "adassp": "AdaSSP",
-    "boosted-adassp": "Boosted AdaSSP",
-    "dp-sis": "DP-SIS and refit",
-    "noisy-iht": "Noisy IHT",
-    "dp-gcd": "DP-GCD",
-}
 ALL = (
     _published("rnm-screen", "RNM-Screen", RNM),
     _published(
@@ -466,9 +454,6 @@ ALL = (
         "proven",
         note=E8,
     ),
-    *(
-        Method(name, label, partial(own_rules, name=name), "proven", note=OWN_RULES)
-        for name, label in REGISTERED.items()
-    ),
+    Method("private-lasso", "PrivateLasso", own_rules, "proven", note=OWN_RULES),
 )
 METHODS = {method.name: method for method in ALL}

@@ -62,23 +62,19 @@ class PublishedData:
     n_support_printed: bool
 
 
-class PublishedReading(NamedTuple):
-    """One way to take the words of a claim, and what is run to judge it so."""
-
-    reading: str
-    run: str
-
-
 @dataclass(frozen=True)
 class PublishedClaim:
-    """A statement outside the tables; `caveat` says where it fails or what it rests on."""
+    """A statement outside the tables; `caveat` says where it fails or what it rests on.
+
+    Each of `readings` is one way to take the words, and what is run to judge them so.
+    """
 
     key: str
     where: str
     description: str
     figures: Mapping[str, float]
     caveat: str | None
-    readings: tuple[PublishedReading, ...]
+    readings: tuple[Mapping[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -116,12 +112,7 @@ def published_data() -> Mapping[str, PublishedData]:
 
 def published_claims() -> Mapping[str, PublishedClaim]:
     """The paper's checkable statements outside its tables, by key."""
-    return {
-        row["key"]: PublishedClaim(
-            **row | {"readings": tuple(PublishedReading(**one) for one in row["readings"])}
-        )
-        for row in _content()["claims"]
-    }
+    return {row["key"]: PublishedClaim(**row) for row in _content()["claims"]}
 
 
 def published_figures() -> Mapping[int, PublishedFigure]:
