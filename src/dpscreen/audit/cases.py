@@ -81,9 +81,11 @@ MANY_OUTCOMES = Neighbours(
 ALONE = Neighbours(np.zeros((40, 1)), np.zeros(40), np.ones(1), 1.0)
 
 
-def whole_fit(
-    make: Callable[..., Any], data: Neighbours, released: Callable[[Any], Sequence[float]]
-) -> Sample:
+Released = Callable[[Any], Sequence[float]]
+"""From a fitted model to released numbers."""
+
+
+def whole_fit(make: Callable[..., Any], data: Neighbours, released: Released) -> Sample:
     """Return runs of a shipped estimator from end to end, on a few rows."""
 
     def sample(with_row: bool, runs: int, noise: Noise) -> Array:
@@ -347,7 +349,7 @@ def _whole() -> Iterator[Case]:
     lasso, logistic = _made(PrivateLasso, CLAIM), _made(PrivateLogisticLasso, CLAIM)
     parts = {"inference": "split"}
     steps_of = {name: _made(one, CLAIM, **STEPS) for name, one in FRANK_WOLFE.items()}
-    for name, make, data, released in (
+    cases: tuple[tuple[str, Callable[..., Any], Neighbours, Released], ...] = (
         *((name, make, ONE_HOT, _model_of) for name, make in steps_of.items()),
         ("private-lasso", lasso, FEW_ROWS, _lasso_of),
         ("private-lasso-split", partial(lasso, **parts), MANY_ROWS, partial(_split_of, _lasso_of)),
@@ -360,7 +362,8 @@ def _whole() -> Iterator[Case]:
             MANY_OUTCOMES,
             partial(_split_of, _outcomes_of),
         ),
-    ):
+    )
+    for name, make, data, released in cases:
         sample = whole_fit(make, data, released)
         yield Case(name, f"{name}, a whole fit", CLAIM, sample, stands=True, runs=3_000)
 

@@ -68,8 +68,8 @@ class AuditedFit:
         for seed, rows in enumerate(_drawn_pairs()):
             data = replace(rows, X=np.tile(rows.X, self.copies), row=np.tile(rows.row, self.copies))
             if self.outcomes:
-                binary = {"y": np.where(rows.y > 0, 1.0, 0.0), "target": float(rows.target > 0)}
-                data = replace(data, **binary)
+                y = np.where(rows.y > 0, 1.0, 0.0)
+                data = replace(data, y=y, target=float(rows.target > 0))
             model = self.make().set_params(random_state=seed)
             with record(steer=self.steer) as without:
                 fit_quietly(model, *data.rows(False))

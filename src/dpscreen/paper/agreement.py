@@ -412,6 +412,6 @@ def check_theorem2(index: RowIndex) -> tuple[Theorem2Check, ...]:
     for process in theorem2_suite():
         simulated = index.estimate(process.suite, process.data, PROCESS, "nonzeros")
         if simulated:
-            size = process.n_features, process.n_iter
-            found.append(Theorem2Check(*size, simulated, **process.expected()))
+            expected = process.expected().values()
+            found.append(Theorem2Check(process.n_features, process.n_iter, simulated, *expected))
     return tuple(found)

@@ -48,6 +48,7 @@ def figure_panels(rows: Iterable[TrialRow], number: int) -> tuple[Panel, ...]:
     index, names = RowIndex(rows), published_figures()[number].panels
     kept, uncorrelated = tuple(SERIES_LABELS), ("adp", "uncorrelated")
     # Of every panel: its name, suite and data set, methods and series.
+    plots: list[tuple[str, tuple[str, str], tuple[str, ...], tuple[str, ...]]]
     match number:
         case 1:
             both = ("rnm-screen", "adp-screen")

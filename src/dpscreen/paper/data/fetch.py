@@ -200,7 +200,7 @@ def _download(url: str, progress: Progress | None) -> bytes:
                     progress(len(body), expected)
     except (requests.RequestException, OSError) as reason:
         text = f"the download of {url} failed: {reason}"
-        if isinstance(reason, requests.HTTPError):
+        if isinstance(reason, requests.HTTPError) and reason.response is not None:
             failure = f"{reason.response.status_code} {reason.response.reason}"
             text = f"the archive answered {failure} for {url}; it may have moved"
         elif isinstance(reason, requests.exceptions.ChunkedEncodingError):
