@@ -91,6 +91,7 @@ class PublishedFigure:
     note: str
 
 
+@cache
 def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     """Every result cell, in reading order; of one table if `table` is given."""
     cells = (PublishedCell(**row) for row in _content()["cells"])
@@ -99,27 +100,31 @@ def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
 
 def published_value(table: int, data: str, method: str, metric: str) -> float:
     """The printed value of one cell."""
-    for cell in published_cells():
-        if cell.key == (table, data, method, metric):
-            return cell.value
-    raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
+    found = {cell.key: cell.value for cell in published_cells(table)}
+    if (table, data, method, metric) not in found:
+        raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
+    return found[CellKey(table, data, method, metric)]
 
 
+@cache
 def published_data() -> Mapping[str, PublishedData]:
     """The two synthetic and eight real data sets by name, in the paper's order."""
     return {row["name"]: PublishedData(**row) for row in _content()["data_sets"]}
 
 
+@cache
 def published_claims() -> Mapping[str, PublishedClaim]:
     """The paper's checkable statements outside its tables, by key."""
     return {row["key"]: PublishedClaim(**row) for row in _content()["claims"]}
 
 
+@cache
 def published_figures() -> Mapping[int, PublishedFigure]:
     """Figures 1 to 4 by number."""
     return {row["number"]: PublishedFigure(**row) for row in _content()["figures"]}
 
 
+@cache
 def known_inconsistencies() -> Mapping[CellKey, str]:
     """Cells that contradict the paper itself or resist replication, each with the reason."""
     return {

@@ -29,13 +29,8 @@ class StudyError(Exception):
     """The study cannot go on; the message says why."""
 
 
-class RowKey(NamedTuple):
-    """What a row is a result of."""
-
-    suite: str
-    data: str
-    method: str
-    trial: int
+RowKey = tuple[str, str, str, int]
+"""What a row is a result of: suite, data set, method and trial."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class TrialRow:
     @property
     def key(self) -> RowKey:
         """What it is a result of."""
-        return RowKey(self.suite, self.data, self.method, self.trial)
+        return self.suite, self.data, self.method, self.trial
 
 
 class Skipped(NamedTuple):

@@ -48,8 +48,8 @@ class Job:
     @property
     def keys(self) -> dict[str, RowKey]:
         """The rows it makes, by method."""
-        place = self.experiment.suite, self.experiment.data
-        return {name: RowKey(*place, name, self.trial) for name in self.methods}
+        suite, data = self.experiment.suite, self.experiment.data
+        return {name: (suite, data, name, self.trial) for name in self.methods}
 
 
 def jobs_for(
