@@ -175,19 +175,26 @@ def _report(store: ResultStore, done: StudyRun | None, *, audited: bool) -> Repo
         for one in skipped
         if one.data not in with_rows
     )
-    # What an audit left here; if nothing, and it is wanted, what the paper claims is audited now.
-    findings: tuple[Finding, ...] = ()
+    return Report(stored.rows, left_out, tuple(texts), _findings(store.directory, audited=audited))
+
+
+def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
+    """Return what an audit left here; a damaged file is reported and left out.
+
+    If there was none and one is wanted, what the paper claims is audited now.
+    """
     try:
-        findings = load_findings(store.directory)
+        found = load_findings(directory)
     except AuditFileProblem as problem:
         console.say(f"{problem}.")
-        audited = False
-    if audited and not findings:
-        console.say("Auditing what the paper claims")
-        names = [name for name in all_cases() if name.startswith(PUBLISHED)]
-        findings = tuple(audit(names, seed="reproduce"))
-        save_findings(findings, store.directory)
-    return Report(stored.rows, left_out, tuple(texts), findings)
+        return ()
+    if found or not audited:
+        return found
+    console.say("Auditing what the paper claims")
+    names = [name for name in all_cases() if name.startswith(PUBLISHED)]
+    made = audit(names, seed="reproduce")
+    save_findings(made, directory)
+    return tuple(made)
 
 
 # --- what is printed ------------------------------------------------------------------------------
