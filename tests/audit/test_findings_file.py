@@ -26,10 +26,3 @@ def test_a_finding_of_another_type_is_told(tmp_path, name, value):
 
 def test_no_audit_is_no_findings(tmp_path):
     assert load_findings(tmp_path) == ()
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"name": "x"}]', "null", "\x00"])
-def test_a_damaged_file_is_told(tmp_path, text):
-    (tmp_path / "audit.json").write_text(text)
-    with pytest.raises(AuditFileProblem, match="audit"):
-        load_findings(tmp_path)

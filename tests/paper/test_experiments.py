@@ -4,31 +4,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_study import methods, simulation
 
 from dpscreen.paper import experiments, metrics
-from dpscreen.paper.data import ABLATION, DatasetTable
+from dpscreen.paper.data import DatasetTable
 from dpscreen.paper.experiments import (
     RealData,
     Regression,
     UniformProcess,
-    noise_for,
-    rng_for,
     seed_name,
 )
 from dpscreen.paper.methods import Fitted, Method
 from dpscreen.paper.problem import MOST_POINTS, Recorder
-
-
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_the_seed_is_the_names_in_alphabetical_order(one, other):
-    assert seed_name(trial=3, data="housing") == "data=housing, trial=3"
-    assert np.array_equal(noise_for(a=1, b="x").words(9), noise_for(b="x", a=1).words(9))
-    assert rng_for(a=1, b="x").random() == rng_for(b="x", a=1).random()
-    same = np.array_equal(noise_for(trial=one).words(2), noise_for(trial=other).words(2))
-    assert same == (one == other)
+from dpscreen.privacy import SeededNoise
 
 
 def chosen(weights):
@@ -50,7 +38,7 @@ def test_the_metrics_are_those_of_the_coefficients():
     assert row.metrics["f1"] == metrics.f1(weights, problem.reference)
     assert row.metrics["density"] == 0.3
     assert row.metrics["mse"] == pytest.approx(np.mean((X @ weights - y) ** 2))
-    moments, found = metrics.Gram.of(X), np.array(weights) != 0
+    moments, found = metrics.Gram(X), np.array(weights) != 0
     missed = (problem.reference != 0) & ~found
     assert row.metrics["r2_unchosen"] == pytest.approx(
         metrics.explained_r2(moments, found, ~found, intercept=True)
@@ -109,7 +97,7 @@ def test_the_noise_is_the_one_that_the_seed_names():
     (row,) = experiment.run(2, ["dp-fw"])
     names = dict(part.split("=") for part in row.seed.split(", "))
     problem = experiment.source.problem(2)
-    fit = methods("dp-fw")[0].fit(problem, noise_for(**names), Recorder(problem, ()))
+    fit = methods("dp-fw")[0].fit(problem, SeededNoise(seed_name(**names)), Recorder(problem, ()))
     assert problem.mean_squared_error(fit.weights) == row.metrics["mse"]
 
 
@@ -119,41 +107,20 @@ def test_trials_draw_rows_of_their_own_and_methods_share_them():
     assert np.array_equal(first, simulation().problem(0).rows.whole.X)
 
 
-def real_data(name, n_support):
-    return RealData(
-        name=name,
-        preparation=ABLATION,
-        n_support=n_support,
-        intercept=False,
-        n_iter=100,
-        epsilon=5.0,
-        epsilon_share=0.02,
-        delta_share=0.25,
-    )
-
-
-@pytest.mark.usefixtures("data_folder")
-def test_real_data_are_prepared_once_and_measured_against_the_lasso():
-    source = real_data("housing", 4)
-    problem = source.problem(0)
-    assert source.problem(7) is problem
-    assert problem.n_support == 4
-    assert problem.budget.total.delta == 1 / 506
-    assert problem.radius == pytest.approx(0.59, abs=0.03)
-    assert any("λ is the middle" in note for note in problem.notes)
-
-
 def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (80, 5))
     y = 3 * X[:, 0] - 2 * X[:, 3] + 0.1 * rng.standard_normal(80)
     made = DatasetTable("made", X, y, tuple("abcde"), "t", False)
     monkeypatch.setattr(experiments, "load", lambda name: made)
-    source = real_data("made", 2)
+    shares = {"epsilon_share": 0.02, "delta_share": 0.25}
+    source = RealData(
+        name="made", transform=False, n_support=2, intercept=False, n_iter=9, epsilon=5.0, **shares
+    )
     problem = source.problem(0)
     assert source.problem(7) is problem
     assert np.flatnonzero(problem.reference).tolist() == [0, 3]
-    assert problem.budget.total.delta == 1 / 80
+    assert problem.budget.delta == 1 / 80
 
 
 # --- Theorem 2 --------------------------------------------------------------------------------
@@ -161,7 +128,7 @@ def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
 
 def test_the_simulated_process_has_the_corrected_mean():
     process = UniformProcess(12, 30, n_runs=4000)
-    mean = process.mean_nonzeros(np.random.default_rng(0))
+    mean = next(process.run(0, process.method_names)).metrics["nonzeros"]
     expected = process.expected()
     # A count of 12 coordinates varies by less than 2; 4000 runs make .032, and this is 5 of those.
     assert abs(mean - expected["corrected"]) < 0.16

@@ -14,7 +14,7 @@ from dpscreen.paper.figures import (
     looks,
     write_figure,
 )
-from dpscreen.paper.published import published_figures
+from dpscreen.paper.published import label, published_data, published_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -40,7 +40,7 @@ def test_a_curve_is_the_mean_with_two_standard_errors():
     trials = [{"mse": [1, 3]}, {"mse": [3, 3]}]
     (panel,) = figure_panels(curve_rows("real", "housing", "rnm-screen", trials), 2)
     (curve,) = panel.curves
-    assert (panel.name, panel.label) == ("housing", "Housing")
+    assert panel.label == "Housing"
     assert (curve.label, curve.method, curve.series) == ("RNM-Screen", "rnm-screen", "mse")
     assert (curve.x, curve.mean) == ((1.0, 2.0), (2.0, 3.0))
     assert curve.low == pytest.approx((0.0, 3.0))
@@ -56,21 +56,22 @@ def test_curves_come_in_the_papers_order(rows):
     assert [curve.method for curve in panel.curves] == ["dp-fw-rule", "np-fw-rule", "np-fw"]
     some = [one for one in rows if one.data not in ("housing", "correlated")]
     for number in NUMBERS:
-        wanted = published_figures()[number].panels
-        assert [panel.name for panel in figure_panels(rows, number)] == wanted
-        left = [one for one in wanted if one not in ("housing", "correlated")]
-        assert [panel.name for panel in figure_panels(some, number)] == left
+        names = published_figures()[number].panels
+        shown = {name: label(name) if name in published_data() else name for name in names}
+        assert [panel.label for panel in figure_panels(rows, number)] == list(shown.values())
+        left = [shown[one] for one in names if one not in ("housing", "correlated")]
+        assert [panel.label for panel in figure_panels(some, number)] == left
         assert figure_panels([], number) == ()
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_figure_has_the_panels_of_the_paper(rows, number):
     view = figure_view(number, rows)
-    assert len(view.pictures) == len(published_figures()[number].panels)
-    for picture in view.pictures:
-        ElementTree.fromstring(picture.svg)
-        assert not any(colour in picture.svg for colour in COLOURS)
-        assert "at iteration 40" in picture.words
+    assert len(view["pictures"]) == len(published_figures()[number].panels)
+    for picture in view["pictures"]:
+        ElementTree.fromstring(picture["svg"])
+        assert not any(colour in picture["svg"] for colour in COLOURS)
+        assert "at iteration 40" in picture["words"]
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -34,14 +34,6 @@ def test_it_solves_the_lasso_with_k_nonzeros(seed, n_support, intercept):
     assert found.radius == (found.lowest_norm + found.highest_norm) / 2
 
 
-def test_with_an_intercept_the_target_may_be_shifted():
-    X, y = rows()
-    one, other = (
-        lasso_reference(X, y + shift, n_support=3, intercept=True) for shift in (0.0, 100.0)
-    )
-    assert np.allclose(one.coef, other.coef, atol=1e-6)
-
-
 def test_an_impossible_support_is_refused():
     X, y = rows()
     with pytest.raises(ValueError, match="no LASSO solution with 9 nonzeros"):

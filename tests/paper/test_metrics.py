@@ -38,15 +38,6 @@ def test_rates_are_recalls_of_the_two_classes(pair):
     assert metrics.false_positive_rate(found, true) == pytest.approx(fpr, nan_ok=True)
 
 
-@given(mask_pairs, seeds)
-def test_only_the_nonzero_pattern_counts(pair, seed):
-    found, true = pair
-    sizes = np.random.default_rng(seed).choice([-1e-300, 1e-9, 3.0, -1e300], found.size)
-    for metric in (metrics.f1, metrics.true_positive_rate, metrics.false_positive_rate):
-        np.testing.assert_equal(metric(found * sizes, true * 2), metric(found, true))
-    assert metrics.density(found * sizes) == found.mean()
-
-
 def test_zero_over_zero():
     nothing, everything = np.zeros(4), np.ones(4)
     assert math.isnan(metrics.true_positive_rate(everything, nothing))
@@ -83,12 +74,12 @@ def scikit_learn_r2(X, chosen, targets, *, intercept):
 
 def r2_missed(X, chosen, support, *, intercept):
     found, true = np.asarray(chosen) != 0, np.asarray(support) != 0
-    return metrics.explained_r2(metrics.Gram.of(X), found, true & ~found, intercept=intercept)
+    return metrics.explained_r2(metrics.Gram(X), found, true & ~found, intercept=intercept)
 
 
 def r2_unchosen(X, chosen, *, intercept):
     found = np.asarray(chosen) != 0
-    return metrics.explained_r2(metrics.Gram.of(X), found, ~found, intercept=intercept)
+    return metrics.explained_r2(metrics.Gram(X), found, ~found, intercept=intercept)
 
 
 def proper_masks(seed, d=9):
@@ -125,23 +116,13 @@ def test_r2_does_not_depend_on_units(seed, intercept):
     )
 
 
-@settings(max_examples=30)
-@given(seed=seeds)
-def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
-    X, (chosen, _) = features(seed), proper_masks(seed)
-    score = r2_unchosen(X, chosen, intercept=True)
-    shifted = X + X.std(axis=0) * np.random.default_rng(seed).normal(size=X.shape[1])
-    assert 0 <= score <= 1
-    assert r2_unchosen(shifted, chosen, intercept=True) == pytest.approx(score)
-
-
 @both
 @settings(max_examples=30)
 @given(seed=seeds)
 def test_copies_of_a_chosen_feature_change_nothing(seed, intercept):
     X, (chosen, _) = features(seed), proper_masks(seed)
     wide = np.column_stack([X, -2 * X[:, chosen], X[:, chosen].sum(axis=1)])
-    gram = metrics.Gram.of(wide)
+    gram = metrics.Gram(wide)
     targets = np.concatenate([~chosen, np.zeros(wide.shape[1] - chosen.size, bool)])
     more = ~targets
     assert metrics.explained_r2(gram, more, targets, intercept=intercept) == pytest.approx(

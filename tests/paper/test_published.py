@@ -5,14 +5,9 @@ import re
 from importlib.resources import files
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from dpscreen.paper import metrics
 from dpscreen.paper.published import (
     CellKey,
-    f1_ceiling,
     known_inconsistencies,
     label,
     published_cells,
@@ -24,16 +19,6 @@ from dpscreen.paper.published import (
 SYNTHETIC = ("uncorrelated", "correlated")
 REAL = tuple(name for name in published_data() if name not in SYNTHETIC)
 # --- the file -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("table", "rows", "columns"), [(1, 2, 4), (2, 8, 5), (3, 8, 8), (4, 8, 3), (5, 8, 6)]
-)
-def test_every_table_is_full(table, rows, columns):
-    cells = published_cells(table)
-    assert len(cells) == rows * columns
-    assert len({cell.data for cell in cells}) == rows
-    assert len({(cell.method, cell.metric) for cell in cells}) == columns
 
 
 def test_every_cell_is_typed_once_has_three_decimals_and_is_found_by_place():
@@ -111,12 +96,6 @@ def test_sizes_and_iterations_are_as_printed(printed_tables):
 # --- the paper against itself -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tables", [(2, 3), (4, 5)])
-def test_tables_repeat_the_same_f1(tables):
-    for name in REAL:
-        assert len({published_value(table, name, RNM, "f1") for table in tables}) == 1
-
-
 def implied_density(tpr, fpr, n_support, n_features):
     """Density of a solution with these rates, or of a mean over trials."""
     return (n_support * tpr + (n_features - n_support) * fpr) / n_features
@@ -140,28 +119,6 @@ def test_every_printed_rate_is_a_count_from_one_run():
     assert single_run_count(0.829, 70) == 58
     assert single_run_count(0.475, 530) == 252
     assert single_run_count(0.350, 3) is None
-
-
-def test_abalone_and_housing_exceed_the_f1_their_tpr_allows():
-    above = {
-        name
-        for name in REAL
-        if published_value(2, name, RNM, "f1") > f1_ceiling(published_value(2, name, RNM, "tpr"))
-    }
-    assert above == {"abalone", "housing"}
-
-
-@given(st.integers(2, 30).flatmap(lambda d: st.tuples(*[hnp.arrays(bool, d)] * 2)))
-def test_f1_and_density_of_any_support_obey_both_formulas(pair):
-    found, true = pair
-    true[0], true[1] = True, False
-    tpr, fpr = (
-        metrics.true_positive_rate(found, true),
-        metrics.false_positive_rate(found, true),
-    )
-    assert metrics.f1(found, true) <= f1_ceiling(tpr) + 1e-12
-    implied = implied_density(tpr, fpr, int(true.sum()), true.size)
-    assert implied == pytest.approx(metrics.density(found))
 
 
 # --- known inconsistencies ----------------------------------------------------------------------

@@ -56,12 +56,6 @@ def test_rows_do_not_depend_on_workers_or_order(finished, tmp_path):
     assert content(alone.rows) == content(finished[1].rows)
 
 
-def test_a_row_can_be_rerun_alone(finished):
-    experiment = experiments()[1]
-    (again,) = experiment.run(2, ["proven-rnm-screen"])
-    assert content([again]).items() <= content(finished[1].rows).items()
-
-
 def test_nothing_is_computed_twice(finished, monkeypatch):
     store, done = finished
     monkeypatch.setattr(runner, "_worker_pool", None)  # any attempt to compute would fail

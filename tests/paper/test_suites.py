@@ -3,11 +3,12 @@
 import pytest
 
 from dpscreen.paper import suites
-from dpscreen.paper.data import ABLATION, PAPER
+from dpscreen.paper.experiments import fingerprint_of
 from dpscreen.paper.published import published_data, published_figures, published_value
 from dpscreen.paper.results import StudyError
 from dpscreen.paper.runner import jobs_for
 from dpscreen.paper.suites import all_experiments, all_items, find_items
+from dpscreen.privacy import Budget
 
 
 def experiment(suite, data):
@@ -18,7 +19,10 @@ def experiment(suite, data):
 def test_synthetic_settings_are_the_papers(figure, suite):
     printed = published_figures()[figure].settings
     source = experiment(suite, "uncorrelated").source
-    optimisation, screening = source.split(printed["n_rows"]).parts
+    total = Budget(source.epsilon, 1 / printed["n_rows"])
+    optimisation, screening = total.split(
+        share=source.epsilon_share, delta_share=source.delta_share
+    )
     assert (source.n_rows, source.n_features, source.n_iter) == (3000, 600, 1000)
     assert source.radius == printed["radius"]
     assert source.n_positive == source.n_negative == 35
@@ -28,17 +32,15 @@ def test_synthetic_settings_are_the_papers(figure, suite):
     assert screening.delta == pytest.approx(printed["delta_screening"])
 
 
-@pytest.mark.parametrize(
-    ("suite", "preparation", "intercept"), [("real", PAPER, True), ("ablation", ABLATION, False)]
-)
-def test_real_settings_are_the_papers(suite, preparation, intercept):
+@pytest.mark.parametrize(("suite", "transform"), [("real", True), ("ablation", False)])
+def test_real_settings_are_the_papers(suite, transform):
     for name, printed in published_data().items():
         if name in suites.SYNTHETIC:
             continue
         found = experiment(suite, name)
-        assert found.source.preparation == preparation
+        assert found.source.transform == transform
         assert found.source.n_iter == printed.n_iter
-        assert found.source.intercept == found.r2_intercept == intercept
+        assert found.source.intercept == found.r2_intercept == transform
         assert (found.source.epsilon_share, found.source.delta_share) == (0.02, 0.25)
         if suite == "real":
             assert found.source.n_support == printed.n_support
@@ -63,8 +65,8 @@ def test_every_need_can_be_met_and_every_method_is_needed():
 
 
 def test_declared_settings_tell_rows_apart():
-    declared = [str(e.declared(name)) for e in all_experiments() for name in e.method_names]
-    assert len(declared) == len(set(declared))
+    marks = [fingerprint_of(e, name) for e in all_experiments() for name in e.method_names]
+    assert len(marks) == len(set(marks))
 
 
 def test_an_item_runs_only_what_it_needs():

@@ -94,29 +94,6 @@ def test_the_bold_type_is_compared_only_with_enough_trials(rows, report):
     assert tables._agreement_with_bold([cell] * 3).endswith("printed type in 3 of 3 cells.")
 
 
-def test_every_column_has_its_own_number_of_iterations(rows):
-    other = tuple(
-        dataclasses.replace(row, settings=row.settings | {"n_iter": 131})
-        if row.method == "proven-dp-fw"
-        else row
-        for row in rows
-    )
-    grid = Report(other).grids["table1"]
-    for section in grid.sections:
-        name, numbers = section.lines[0]
-        assert name == "iterations T"
-        assert [number.text for number in numbers[:3]] == ["1000", "1000", "131"]
-        assert "T =" not in section.detail
-
-
-def test_what_is_left_open_stands_beside_its_alternative(report):
-    grid = report.grids["choices"]
-    titles = " ".join(section.title for section in grid.sections)
-    for choice in ("scattered", "½", "start", "K:", "missing cells", "Preselect-K"):
-        assert choice in titles
-    assert all(len(numbers) == 3 for section in grid.sections for _, numbers in section.lines)
-
-
 def test_markdown_is_escaped():
     hostile = "a|b <i>*x*</i>\n_y_"
     grid = flat_grid("key", hostile, f"{hostile} | {hostile}", [(hostile, hostile)], hostile)

@@ -121,14 +121,6 @@ def test_each_step_keeps_its_weight():
     np.testing.assert_allclose(w, 2.0 * weights + start * 2 / ((n_iter + 1) * (n_iter + 2)))
 
 
-@kinds
-def test_the_start_is_left_alone(kind):
-    start = ball_point(1, 5, 1.0)
-    before = start.copy()
-    frank_wolfe(KINDS[kind](*problem(1)), start, radius=1.0, n_iter=5, choose=steepest_vertex)
-    np.testing.assert_array_equal(start, before)
-
-
 def test_screening_comes_after_the_step_and_is_told_which():
     calls = []
     frank_wolfe(
@@ -247,9 +239,3 @@ def test_the_random_start_is_uniform_in_the_ball(d):
     assert stats.ks_1samp(np.abs(draws[:, 0]), stats.beta(1, d + 1).cdf).pvalue < ALARM
     for column in draws.T:
         assert stats.binomtest(int((column > 0).sum()), len(column), 0.5).pvalue > ALARM
-
-
-def test_the_random_start_keeps_its_signs():
-    signs = np.array([1.0, -1.0, 1.0])
-    start = random_start(np.array([1.0, 2.0, 3.0, 4.0]), signs, radius=5.0)
-    np.testing.assert_allclose(start, 5.0 * signs * np.array([1.0, 2.0, 3.0]) / 10)

@@ -82,10 +82,6 @@ def test_what_is_screened_follows_from_the_first_half(features, left):
     np.testing.assert_array_equal(screened(later, 6), screened(path, 6))
 
 
-def test_without_a_path_nothing_is_screened():
-    assert not screened(None, 4).any()
-
-
 def test_candidates_that_were_not_selected_are_closed_out_and_constants_are_not():
     admission = Admission(np.arange(5), constants=[5])
     for candidate in (3, 5, 1, 3):

@@ -118,15 +118,3 @@ def test_the_comparison_would_see_noise_5_percent_off(rows, factor):
         for seed in range(3)
     ]
     assert not any(same)
-
-
-def test_the_two_forms_of_the_transcription_agree(rows):
-    X, y = rows
-    rng = np.random.default_rng(0)
-    for radius in (0.5, 1.0, 20.0):
-        w = radius * rng.dirichlet(np.ones(D)) * rng.choice([-1.0, 1.0], D)
-        np.testing.assert_allclose(
-            transcription.scores(X, y, w, radius),
-            transcription.array_scores(X, y, w, radius, np.linalg.norm(X, axis=0)),
-            rtol=1e-10,
-        )

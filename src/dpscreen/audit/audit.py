@@ -15,12 +15,13 @@ from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from dpscreen._core.arrays import AnyArray, Array
+from dpscreen._core.arrays import Array
 from dpscreen._core.files import write_text
 from dpscreen.audit.cases import Case, all_cases
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise
@@ -74,9 +75,8 @@ def audit_case(
 
     def certified(delta: float) -> float:
         given = {"delta": delta, "confidence": confidence}
-        return best_event(here[:half], there[:half], **given).epsilon(
-            here[half:], there[half:], **given
-        )
+        event = best_event(here[:half], there[:half], **given)
+        return float(event.epsilon(here[half:], there[half:], **given))
 
     return Finding(
         name=case.name,
@@ -174,17 +174,23 @@ _THRESHOLDS = 200
 
 @dataclass(frozen=True)
 class Event:
-    """One side of a threshold on a released number; `first`: likely on the first data set."""
+    """One side of thresholds on a released number; `first`: likely on the first data set."""
 
     statistic: int
     above: bool
     first: bool
-    threshold: float
+    threshold: float | Array
 
-    def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> float:
+    def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> Array:
         """Return the ε that the event certifies from runs on the two data sets."""
-        kind, threshold = (self.statistic, self.above, self.first), np.array([self.threshold])
-        return float(_certified(kind, threshold, here, there, delta, confidence)[0])
+        counts = []
+        for runs in (here, there):
+            ordered = np.sort(runs[:, self.statistic])
+            side: Literal["left", "right"] = "left" if self.above else "right"
+            below = np.searchsorted(ordered, self.threshold, side=side)
+            counts.append((len(runs) - below if self.above else below, len(runs)))
+        likely, unlikely = counts if self.first else counts[::-1]
+        return certified_epsilon(likely, unlikely, delta=delta, confidence=confidence)
 
 
 def best_event(here: Array, there: Array, *, delta: float, confidence: float) -> Event:
@@ -193,33 +199,12 @@ def best_event(here: Array, there: Array, *, delta: float, confidence: float) ->
     for kind in product(range(here.shape[1]), (True, False), (True, False)):
         values = np.unique(np.concatenate((here[:, kind[0]], there[:, kind[0]])))
         positions = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
-        certified = _certified(kind, values[positions], here, there, delta, confidence)
+        tried = Event(*kind, values[positions])
+        certified = tried.epsilon(here, there, delta=delta, confidence=confidence)
         if certified.max() > best:
             best = float(certified.max())
             event = Event(*kind, float(values[positions][np.argmax(certified)]))
     return event
-
-
-def _certified(
-    kind: tuple[int, bool, bool],
-    thresholds: Array,
-    here: Array,
-    there: Array,
-    delta: float,
-    confidence: float,
-) -> Array:
-    """Return what each threshold certifies for one statistic, side and direction."""
-    statistic, above, first = kind
-    counts = [(_counts(one[:, statistic], thresholds, above), len(one)) for one in (here, there)]
-    likely, unlikely = counts if first else counts[::-1]
-    return certified_epsilon(likely, unlikely, delta=delta, confidence=confidence)
-
-
-def _counts(values: Array, thresholds: Array, above: bool) -> AnyArray:
-    ordered = np.sort(values)
-    if above:
-        return len(values) - np.searchsorted(ordered, thresholds, side="left")
-    return np.searchsorted(ordered, thresholds, side="right")
 
 
 # --- the file of findings -----------------------------------------------------------------------
@@ -252,22 +237,12 @@ def load_findings(directory: Path) -> tuple[Finding, ...]:
         ) from None
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "float": (int, float),
-    "int": int,
-    "bool": bool,
-    "str": str,
-}
+_KINDS: dict[str, Any] = {"float": (int, float), "int": int, "bool": bool, "str": str}
 
 
-def _finding(stored: dict[str, object]) -> Finding:
-    values = {field.name: stored[field.name] for field in fields(Finding)}
+def _finding(stored: dict[str, Any]) -> Finding:
     for field in fields(Finding):
-        kind = _KINDS.get(str(field.type))
-        if kind and not isinstance(values[field.name], kind):
+        if not isinstance(stored[field.name], _KINDS.get(str(field.type), list)):
             raise TypeError(f"{field.name} has another type")
-    curve = values.pop("curve")
-    if not isinstance(curve, list):
-        raise TypeError("a curve is a list of pairs")
-    pairs = tuple((float(delta), float(epsilon)) for delta, epsilon in curve)
-    return Finding(**values, curve=pairs)  # type: ignore[arg-type]
+    curve = tuple((float(delta), float(epsilon)) for delta, epsilon in stored["curve"])
+    return Finding(**stored | {"curve": curve})

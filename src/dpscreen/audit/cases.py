@@ -81,9 +81,11 @@ MANY_OUTCOMES = Neighbours(
 ALONE = Neighbours(np.zeros((40, 1)), np.zeros(40), np.ones(1), 1.0)
 
 
-def whole_fit(
-    make: Callable[..., Any], data: Neighbours, released: Callable[[Any], Sequence[float]]
-) -> Sample:
+Released = Callable[[Any], Sequence[float]]
+"""From a fitted model to released numbers."""
+
+
+def whole_fit(make: Callable[..., Any], data: Neighbours, released: Released) -> Sample:
     """Return runs of a shipped estimator from end to end, on a few rows."""
 
     def sample(with_row: bool, runs: int, noise: Noise) -> Array:
@@ -344,22 +346,25 @@ def _published() -> Iterator[Case]:
 
 
 def _whole() -> Iterator[Case]:
-    lasso, split = _made(PrivateLasso, CLAIM), _made(PrivateLasso, CLAIM, inference="split")
-    logistic, ols = _made(PrivateLogisticLasso, CLAIM), _made(PrivateOLS, CLAIM)
-    logistic_split = _made(PrivateLogisticLasso, CLAIM, inference="split")
+    lasso, logistic = _made(PrivateLasso, CLAIM), _made(PrivateLogisticLasso, CLAIM)
+    parts = {"inference": "split"}
     steps_of = {name: _made(one, CLAIM, **STEPS) for name, one in FRANK_WOLFE.items()}
-    samples = {
-        **{name: whole_fit(make, ONE_HOT, _model_of) for name, make in steps_of.items()},
-        "private-lasso": whole_fit(lasso, FEW_ROWS, _lasso_of),
-        "private-lasso-split": whole_fit(split, MANY_ROWS, partial(_split_of, _lasso_of)),
-        "private-ols": whole_fit(ols, MANY_ROWS, _table_of),
-        "private-logistic": whole_fit(logistic, AGREED, _outcomes_of),
-        "private-logistic-rare": whole_fit(logistic, ALONE, _outcomes_of),
-        "private-logistic-split": whole_fit(
-            logistic_split, MANY_OUTCOMES, partial(_split_of, _outcomes_of)
+    cases: tuple[tuple[str, Callable[..., Any], Neighbours, Released], ...] = (
+        *((name, make, ONE_HOT, _model_of) for name, make in steps_of.items()),
+        ("private-lasso", lasso, FEW_ROWS, _lasso_of),
+        ("private-lasso-split", partial(lasso, **parts), MANY_ROWS, partial(_split_of, _lasso_of)),
+        ("private-ols", _made(PrivateOLS, CLAIM), MANY_ROWS, _table_of),
+        ("private-logistic", logistic, AGREED, _outcomes_of),
+        ("private-logistic-rare", logistic, ALONE, _outcomes_of),
+        (
+            "private-logistic-split",
+            partial(logistic, **parts),
+            MANY_OUTCOMES,
+            partial(_split_of, _outcomes_of),
         ),
-    }
-    for name, sample in samples.items():
+    )
+    for name, make, data, released in cases:
+        sample = whole_fit(make, data, released)
         yield Case(name, f"{name}, a whole fit", CLAIM, sample, stands=True, runs=3_000)
 
 
@@ -367,23 +372,19 @@ def _single() -> Iterator[Case]:
     """Yield each kind of release, and the same with 1.5 times too little noise."""
     for fit, purposes in RELEASES.items():
         for purpose in purposes:
-            title, name = f"{fit}: {purpose}", f"{fit}-{_slug(purpose)}"
-            yield _release(name, title, fit, purpose, 1.0)
-            weak = f"{title}, noise cut by {CUT:g}"
-            yield _release(f"weak-{name}", weak, fit, purpose, CUT)
+            words = re.findall(r"[a-z]+", purpose.lower().replace("'s", "s").replace("s'", "s"))
+            name, title = "-".join((fit, *words)), f"{fit}: {purpose}"
+            # It takes a fit to know what was charged.
+            claim = partial(_claim, fit, purpose)
+            for weak, less, cut in (("", "", 1.0), ("weak-", f", noise cut by {CUT:g}", CUT)):
+                sample = partial(_sample, fit, purpose, cut)
+                stands = cut == 1
+                yield Case(weak + name, title + less, claim, sample, stands, runs=40_000)
 
 
-def _release(name: str, title: str, fit: str, purpose: str, weaken: float) -> Case:
-    """Return one kind of release of a fit, for what was charged; it takes a fit to know."""
-
-    def claim() -> Budget:
-        return sharpest(fit)[purpose].claim
-
-    def sample(with_row: bool, runs: int, noise: Noise) -> Array:
-        return sharpest(fit)[purpose].sample(with_row, runs, noise, weaken=weaken)
-
-    return Case(name, title, claim, sample, stands=weaken == 1, runs=40_000)
+def _claim(fit: str, purpose: str) -> Budget:
+    return sharpest(fit)[purpose].claim
 
 
-def _slug(purpose: str) -> str:
-    return "-".join(re.findall(r"[a-z]+", purpose.lower().replace("'s", "s").replace("s'", "s")))
+def _sample(fit: str, purpose: str, cut: float, with_row: bool, runs: int, noise: Noise) -> Array:
+    return sharpest(fit)[purpose].sample(with_row, runs, noise, weaken=cut)

@@ -65,7 +65,11 @@ class AuditedFit:
 
     def releases(self) -> Iterator[MovedRelease]:
         """Yield the inputs of every mechanism, without one more row and with it."""
-        for seed, data in enumerate(_pairs(self.outcomes, self.copies)):
+        for seed, rows in enumerate(_drawn_pairs()):
+            data = replace(rows, X=np.tile(rows.X, self.copies), row=np.tile(rows.row, self.copies))
+            if self.outcomes:
+                y = np.where(rows.y > 0, 1.0, 0.0)
+                data = replace(data, y=y, target=float(rows.target > 0))
             model = self.make().set_params(random_state=seed)
             with record(steer=self.steer) as without:
                 fit_quietly(model, *data.rows(False))
@@ -85,16 +89,8 @@ class AuditedFit:
         return found
 
 
-def _pairs(outcomes: bool, copies: int) -> Iterator[Neighbours]:
-    """Yield rows and one more, which decides what is released."""
-    for rows in _drawn_pairs():
-        wide = replace(rows, X=np.tile(rows.X, copies), row=np.tile(rows.row, copies))
-        if outcomes:
-            wide = replace(wide, y=np.where(rows.y > 0, 1.0, 0.0), target=float(rows.target > 0))
-        yield wide
-
-
 def _drawn_pairs() -> Iterator[Neighbours]:
+    """Yield rows and one more, which decides what is released."""
     ends, rng = np.array([-1.0, 1.0]), np.random.default_rng(0)
     for d, n in ((1, 3), (1, 40), (2, 3), (2, 40)):
         # Nothing but the one more; then corners of the bounds, which leave some choices open.
@@ -136,19 +132,17 @@ class MovedRelease:
 
     @cached_property
     def _best_point(self) -> tuple[float, Budget]:
-        charged = _charged(self.without.mechanism)
-        true = self._curve(CUT)
-        power, epsilon = max((_margin(charged, true, epsilon), epsilon) for epsilon in EPSILONS)
-        return power, Budget(epsilon, min(max(charged(epsilon), 1e-9), 1 - 1e-9))
-
-    def _curve(self, weaken: float) -> Curve:
-        """Return the privacy curve of this pair of inputs, with noise so many times too small."""
         mechanism = self.without.mechanism
+        charged = _charged(mechanism)
+        # The curve of this pair of inputs, with noise CUT times too small.
         if isinstance(mechanism, DiscreteGaussian):
             moved = np.linalg.norm(self._moved) * mechanism.unit / mechanism.scale
-            return gaussian_curve(weaken * float(moved))
-        one, other = (softmax(weaken * _scores(mechanism, p)) for p in (self.without, self.more))
-        return lambda epsilon: max(_beyond(one, other, epsilon), _beyond(other, one, epsilon))
+            true = gaussian_curve(CUT * float(moved))
+        else:
+            laws = (softmax(CUT * _scores(mechanism, one)) for one in (self.without, self.more))
+            true = _discrete_curve(*laws)
+        power, epsilon = max((_margin(charged, true, epsilon), epsilon) for epsilon in EPSILONS)
+        return power, Budget(epsilon, min(max(charged(epsilon), 1e-9), 1 - 1e-9))
 
     @property
     def _moved(self) -> Array:
@@ -163,7 +157,12 @@ class MovedRelease:
             noisy = mechanism(np.tile(given, runs), noise).reshape(runs, -1)
             return np.asarray(noisy @ self._moved[:, None])
         gained = _scores(mechanism, self.more) - _scores(mechanism, self.without)
-        chosen = [_position(mechanism(given, noise), given.size) for _ in range(runs)]
+        chosen = []
+        for _ in range(runs):
+            found = mechanism(given, noise)
+            if isinstance(mechanism, SignedNoisyMax):
+                found = found.feature + (given.size if found.sign < 0 else 0)
+            chosen.append(int(found))
         return np.asarray(gained[chosen][:, None])
 
 
@@ -171,12 +170,6 @@ def _scores(mechanism: Any, passage: Passage) -> Array:
     """Return all scores of a choice, in units of its noise's scale."""
     given = passage.given.ravel() * (mechanism.unit / mechanism.scale)
     return np.concatenate((given, -given)) if isinstance(mechanism, SignedNoisyMax) else given
-
-
-def _position(chosen: Any, n_features: int) -> int:
-    if isinstance(chosen, int | np.integer):
-        return int(chosen)
-    return int(chosen.feature) + (n_features if chosen.sign < 0 else 0)
 
 
 def _margin(charged: Curve, true: Curve, epsilon: float) -> float:
@@ -235,5 +228,12 @@ def _charged(mechanism: Any) -> Curve:
     raise TypeError(f"{mechanism.name}: nothing is claimed for it.")
 
 
-def _beyond(one: Array, other: Array, epsilon: float) -> float:
-    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
+def _discrete_curve(one: Array, other: Array) -> Curve:
+    """Return the curve of two laws of a choice."""
+
+    def curve(epsilon: float) -> float:
+        grown = math.exp(epsilon)
+        both = (one - grown * other, other - grown * one)
+        return max(float(np.maximum(beyond, 0).sum()) for beyond in both)
+
+    return curve

@@ -23,7 +23,7 @@ from dpscreen.paper.report import Report, summary_json, write_report
 from dpscreen.paper.results import ResultStore, Skipped, StudyError, StudyRun, read_rows
 from dpscreen.paper.runner import Progress, run, stored_rows
 from dpscreen.paper.suites import find_items
-from dpscreen.paper.tables import Grid, GridNumber
+from dpscreen.paper.tables import Grid
 
 INTERRUPTED = 130
 CLAIMS_OF_ITEM = {
@@ -242,7 +242,11 @@ def _show_grid(grid: Grid) -> None:
         if section.title:
             table.add_row(Text(section.title, style="bold"))
         for name, numbers in section.lines:
-            table.add_row(Text(name), *map(_cell, numbers))
+            cells = [Text(one.text, style="bold" if one.strong else "") for one in numbers]
+            for one, cell in zip(numbers, cells, strict=True):
+                if one.mark:
+                    cell.append(f" ≠{one.mark}", style="bold yellow")
+            table.add_row(Text(name), *cells)
     console.print_table(table)
     out = console.output()
     for remark in grid.remarks:
@@ -251,8 +255,3 @@ def _show_grid(grid: Grid) -> None:
         out.print(Text(f"≠ {note.mark}  {note.reason}"))
         for detail in note.details:
             out.print(Text(f"     {detail}", style="dim"))
-
-
-def _cell(number: GridNumber) -> Text:
-    text = Text(number.text, style="bold" if number.strong else "")
-    return text.append(f" ≠{number.mark}", style="bold yellow") if number.mark else text

@@ -64,9 +64,12 @@ class TukeyEM:
         """Release a model of the rows."""
         self.check_parameters()
         rows = self._public_rows()
-        self.feature_bounds_ = np.asarray(self.feature_bounds, dtype=np.float64)
+        # Features and target are mapped onto [−1, 1] by their bounds.
+        bounds = self.feature_bounds_ = np.asarray(self.feature_bounds, dtype=np.float64)
+        half_widths, middles = np.ptp(bounds, axis=1) / 2, bounds.mean(axis=1)
+        mapped = (np.clip(np.asarray(X, dtype=np.float64), *bounds.T) - middles) / half_widths
         low, high = self.target_bounds
-        mapped, half = self._mapped(X), (high - low) / 2
+        half = (high - low) / 2
         target = (np.clip(y, low, high) - low) / half - 1
         spending = PureSpending(noise_source(self.random_state), self.epsilon)
         chosen = self._chosen(spending, mapped, target)
@@ -79,8 +82,8 @@ class TukeyEM:
         if released is not None:
             weights[chosen] = released[:-1]
             constant = float(released[-1] - released[:-1] @ centres)
-        self.coef_ = weights * half / self._half_widths
-        self.intercept_ = float(low + half * (1 + constant) - self.coef_ @ self._middles)
+        self.coef_ = weights * half / half_widths
+        self.intercept_ = float(low + half * (1 + constant) - self.coef_ @ middles)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -94,18 +97,6 @@ class TukeyEM:
         n_weights = X.shape[1] + 1
         fits = solvers.affordable(self._public_rows(), n_weights, self.epsilon, self.delta)
         return np.arange(X.shape[1] if fits else 0)
-
-    @property
-    def _half_widths(self) -> Array:
-        return np.asarray(np.ptp(self.feature_bounds_, axis=1) / 2)
-
-    @property
-    def _middles(self) -> Array:
-        return np.asarray(self.feature_bounds_.mean(axis=1))
-
-    def _mapped(self, X: Any) -> Array:
-        inside = np.clip(np.asarray(X, dtype=np.float64), *self.feature_bounds_.T)
-        return np.asarray((inside - self._middles) / self._half_widths)
 
 
 class KendallTukeyEM(TukeyEM):

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
@@ -28,7 +29,15 @@ from dpscreen.paper.published import (
     published_data,
 )
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import BLOCKS, ENDS, FROM_ZERO, LONG, SYNTHETIC, ZERO_START
+from dpscreen.paper.suites import (
+    BLOCKS,
+    ENDS,
+    FROM_ZERO,
+    LONG,
+    SYNTHETIC,
+    ZERO_START,
+    theorem2_suite,
+)
 
 Verdict = Literal["matches", "differs", "not run"]
 Place = tuple[str, str, str, str]
@@ -131,10 +140,6 @@ class RowIndex:
         pairs = self.paired(one, other)
         return compare(pairs, metric) if pairs else None
 
-    def data_sets(self, suite: str) -> list[str]:
-        """Return the data sets of a suite, in the order of their first row."""
-        return list(dict.fromkeys(data for found, data, _ in self._rows if found == suite))
-
 
 def compare(pairs: Iterable[tuple[float, float]], metric: str) -> SignTest:
     """Return the sign test of paired trials; more is better for F1, less for density and MSE."""
@@ -169,23 +174,16 @@ class CellCheck:
         return abs(self.ours.mean - self.cell.value) > fixed_tolerance(self.cell) + 1e-9
 
 
-def rival_of(cell: PublishedCell) -> str | None:
-    """Name the method that bold type in this cell is measured against."""
-    if cell.table in (2, 4) and cell.metric in ("f1", "density"):
-        return "dp-fw"
-    rivals = {"rnm-screen": "oracle-k-fw", "oracle-k-fw": "rnm-screen"}
-    return rivals.get(cell.method) if cell.table in (3, 5) else None
-
-
-def tolerance(cell: PublishedCell, standard_error: float) -> float:
-    """How far our mean may be from the printed value."""
-    return max(STANDARD_ERRORS * standard_error, fixed_tolerance(cell))
-
-
 def fixed_tolerance(cell: PublishedCell) -> float:
-    """How far it may be, whatever its standard error."""
+    """How far our mean may be from the printed value, whatever its standard error."""
     on_another_scale = cell.table == 5 and cell.metric == "mse"
     return RELATIVE_TOLERANCE * abs(cell.value) if on_another_scale else TOLERANCE
+
+
+def _agrees(cell: PublishedCell, mean: float, standard_error: float) -> bool:
+    # Printed numbers are rounded to three decimals; sums of floats must not decide a tie.
+    allowed = max(STANDARD_ERRORS * standard_error, fixed_tolerance(cell))
+    return abs(mean - cell.value) - 1e-9 <= allowed
 
 
 def is_counted(cell: PublishedCell) -> bool:
@@ -206,42 +204,42 @@ def check_cells(index: RowIndex, table: int | None = None) -> tuple[CellCheck, .
     return tuple(_check(cell, index) for cell in published_cells(table))
 
 
+CHANCE = "Sampling error: five times as many trials come near enough to the printed mean of twenty."
+UNEXPLAINED = "No reason is known."
+
+
 def _check(cell: PublishedCell, index: RowIndex) -> CellCheck:
     suite, metric = SUITE_OF_TABLE[cell.table], METRIC_IN_ROWS.get(cell.metric, cell.metric)
     values = sorted(index.values(suite, cell.data, cell.method, metric).values())
-    ours, rival = mean_of(values), rival_of(cell)
+    proven = {name: index.estimate(suite, cell.data, name, metric) for name in proven_names()}
+    ours, reason, detail = mean_of(values), "", ""
     verdict: Verdict = "not run"
     if ours is not None:
-        # Printed numbers are rounded to three decimals; sums of floats must not decide a tie.
-        off = abs(ours.mean - cell.value) - 1e-9
-        verdict = "matches" if off <= tolerance(cell, ours.standard_error) else "differs"
-    more = index.estimate(LONG.get(suite, ""), cell.data, cell.method, metric)
-    proven = {name: index.estimate(suite, cell.data, name, metric) for name in proven_names()}
-    differs = verdict == "differs"
+        same = _agrees(cell, ours.mean, ours.standard_error)
+        verdict = "matches" if same else "differs"
+    if verdict == "differs":
+        more = index.estimate(LONG.get(suite, ""), cell.data, cell.method, metric)
+        reason = known_inconsistencies().get(cell.key, "")
+        if not reason and more:
+            # The printed mean is one of a block of trials: its variance is as many times as large.
+            error = more.standard_error * math.sqrt(1 + BLOCKS)
+            reason = CHANCE if _agrees(cell, more.mean, error) else ""
+        reason, detail = reason or UNEXPLAINED, _detail(cell, values, more, index)
+    # What bold type is measured against: F1 and density against DP-FW, then one of two rivals.
+    rival = {"rnm-screen": "oracle-k-fw", "oracle-k-fw": "rnm-screen"}.get(cell.method)
+    if cell.table not in (3, 5):
+        rival = "dp-fw" if cell.table != 1 and cell.metric in ("f1", "density") else None
     return CellCheck(
         cell=cell,
         ours=ours,
         proven={name: value for name, value in proven.items() if value is not None},
         verdict=verdict,
-        reason=_reason(cell, more) if differs else "",
-        detail=_detail(cell, values, more, index) if differs else "",
+        reason=reason,
+        detail=detail,
         sign=index.sign_test(suite, cell.data, (cell.method, rival), cell.metric)
         if rival
         else None,
     )
-
-
-CHANCE = "Sampling error: five times as many trials come near enough to the printed mean of twenty."
-UNEXPLAINED = "No reason is known."
-
-
-def _reason(cell: PublishedCell, more: Estimate | None) -> str:
-    known = known_inconsistencies().get(cell.key)
-    if known or more is None:
-        return known or UNEXPLAINED
-    # The printed mean is one of a block of trials, so its variance is as many times as large.
-    allowed = tolerance(cell, more.standard_error * math.sqrt(1 + BLOCKS))
-    return CHANCE if abs(more.mean - cell.value) <= allowed else UNEXPLAINED
 
 
 def _detail(
@@ -256,10 +254,8 @@ def _detail(
             return text
         ends = f"{low.mean:.3f} and {high.mean:.3f}"
         return f"{text} At the smallest and the largest λ that share K it is {ends}."
-    text = (
-        f"Single trials here run from {values[0]:.3g} to {values[-1]:.3g} (median "
-        f"{values[len(values) // 2]:.3g})"
-    )
+    median = values[len(values) // 2]
+    text = f"Single trials here run from {values[0]:.3g} to {values[-1]:.3g} (median {median:.3g})"
     if more is None:
         return f"{text}."
     mean = f"{more.mean:.3f} ± {more.standard_error:.3f}"
@@ -316,13 +312,11 @@ class R2Check(NamedTuple):
 def check_r2(index: RowIndex) -> tuple[R2Check, ...]:
     """Compare the R² of Tables 2 and 4 under both definitions."""
     found = []
-    for cell in published_cells():
-        unchosen, missed, *at_random = (
-            index.estimate(SUITE_OF_TABLE[cell.table], cell.data, cell.method, f"r2_{name}{which}")
-            for which in ("", "_at_random")
-            for name in ("unchosen", "missed")
-        )
-        if cell.metric == "r2" and unchosen and missed:
+    for cell in (cell for cell in published_cells() if cell.metric == "r2"):
+        place = SUITE_OF_TABLE[cell.table], cell.data, cell.method
+        names = ("unchosen", "missed", "unchosen_at_random", "missed_at_random")
+        unchosen, missed, *at_random = (index.estimate(*place, f"r2_{name}") for name in names)
+        if unchosen and missed:
             found.append(R2Check(cell.table, cell.data, cell.value, unchosen, missed, *at_random))
     return tuple(found)
 
@@ -340,14 +334,12 @@ class ControlCheck(NamedTuple):
 def check_control(index: RowIndex) -> tuple[ControlCheck, ...]:
     """Compare on both synthetic sets."""
     found = []
-    for data in SYNTHETIC:
-        for metric in ("f1", "tpr", "fpr", "density"):
-            ours = ("synthetic", data, "rnm-screen", metric)
-            control = ("synthetic", data, "uniform-zeroing", metric)
-            pairs, difference = index.paired(ours, control), index.difference(ours, control)
-            means = [mean_of(values) for values in zip(*pairs, strict=True)]
-            if difference and means[0] and means[1]:
-                found.append(ControlCheck(data, metric, means[0], means[1], difference))
+    for data, metric in product(SYNTHETIC, ("f1", "tpr", "fpr", "density")):
+        places = [("synthetic", data, name, metric) for name in ("rnm-screen", "uniform-zeroing")]
+        pairs, difference = index.paired(*places), index.difference(*places)
+        ours, control = (mean_of(pair[k] for pair in pairs) for k in (0, 1))
+        if difference and ours and control:
+            found.append(ControlCheck(data, metric, ours, control, difference))
     return tuple(found)
 
 
@@ -369,24 +361,22 @@ def check_zero_start(index: RowIndex) -> tuple[ZeroStartCheck, ...]:
     """Compare on every set that was run, in the paper's order."""
     found = []
     for data in published_data():
-        one, other = ((ZERO_START, data, name, "density") for name in FROM_ZERO)
-        pairs = index.paired(one, other)
+        pairs = index.paired(*((ZERO_START, data, name, "density") for name in FROM_ZERO))
         dense, screened = (mean_of(pair[k] for pair in pairs) for k in (0, 1))
-        f1, mse = (
-            [index.estimate(ZERO_START, data, name, metric) for name in FROM_ZERO]
-            for metric in ("f1", "mse")
-        )
         if dense and screened:
-            effect = (
-                f"F1 {_arrow(f1, 3)}, density {_arrow([dense, screened], 3)}, MSE {_arrow(mse, 2)}"
-            )
+            effects = []
+            for metric, shown, digits in (
+                ("f1", "F1", 3),
+                ("density", "density", 3),
+                ("mse", "MSE", 2),
+            ):
+                means = [index.estimate(ZERO_START, data, name, metric) for name in FROM_ZERO]
+                effects.append(f"{shown} " + " → ".join(f"{m.mean:.{digits}f}" for m in means if m))
             sparser = sum(with_ < without for without, with_ in pairs)
-            found.append(ZeroStartCheck(data, dense, screened, sparser, len(pairs), effect))
+            found.append(
+                ZeroStartCheck(data, dense, screened, sparser, len(pairs), ", ".join(effects))
+            )
     return tuple(found)
-
-
-def _arrow(means: Iterable[Estimate | None], digits: int) -> str:
-    return " → ".join(f"{one.mean:.{digits}f}" for one in means if one)
 
 
 class Theorem2Check(NamedTuple):
@@ -419,11 +409,9 @@ class Theorem2Check(NamedTuple):
 def check_theorem2(index: RowIndex) -> tuple[Theorem2Check, ...]:
     """Compare every setting that was simulated."""
     found = []
-    for data in index.data_sets("theorem2"):
-        row = index.rows("theorem2", data, PROCESS)[0]
-        simulated = index.estimate("theorem2", data, PROCESS, "nonzeros")
-        assert simulated is not None, "a row of the process has its nonzeros"
-        size = (row.settings["n_features"], row.settings["n_iter"])
-        names = ("corrected", "published", "corrected_limit", "published_limit")
-        found.append(Theorem2Check(*size, simulated, *(row.metrics[name] for name in names)))
+    for process in theorem2_suite():
+        simulated = index.estimate(process.suite, process.data, PROCESS, "nonzeros")
+        if simulated:
+            expected = process.expected().values()
+            found.append(Theorem2Check(process.n_features, process.n_iter, simulated, *expected))
     return tuple(found)

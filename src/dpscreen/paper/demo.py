@@ -137,22 +137,18 @@ def outcomes(data: Simulated) -> Iterator[DemoOutcome]:
             warnings.simplefilter("ignore", PublishedCalibrationWarning)
             warnings.simplefilter("ignore", RefitWarning)
             models = [one.make().fit(data.X, data.y) for _ in range(one.fits)]
-        yield _outcome(one, models, data)
-
-
-def _outcome(one: Contestant, models: list[Any], data: Simulated) -> DemoOutcome:
-    last, statement = models[-1], getattr(models[-1], "privacy_", None)
-    return DemoOutcome(
-        method=one.method,
-        why=one.why,
-        n_iter=None if statement is None else last.n_iter_,
-        coef=last.coef_,
-        found=fmean(true_positive_rate(model.coef_, data.coef) for model in models),
-        wrong=fmean(false_positive_rate(model.coef_, data.coef) for model in models),
-        f1=fmean(f1(model.coef_, data.coef) for model in models),
-        mse=fmean(np.mean((model.predict(data.X) - data.y) ** 2) for model in models),
-        statement=statement,
-    )
+        last, statement = models[-1], getattr(models[-1], "privacy_", None)
+        yield DemoOutcome(
+            method=one.method,
+            why=one.why,
+            n_iter=None if statement is None else last.n_iter_,
+            coef=last.coef_,
+            found=fmean(true_positive_rate(model.coef_, data.coef) for model in models),
+            wrong=fmean(false_positive_rate(model.coef_, data.coef) for model in models),
+            f1=fmean(f1(model.coef_, data.coef) for model in models),
+            mse=fmean(np.mean((model.predict(data.X) - data.y) ** 2) for model in models),
+            statement=statement,
+        )
 
 
 TRUTH, FOUND, FALSE = COLOURS[5], COLOURS[2], COLOURS[1]
@@ -161,9 +157,7 @@ TRUTH, FOUND, FALSE = COLOURS[5], COLOURS[2], COLOURS[1]
 def draw(outcome: DemoOutcome, truth: Array) -> Figure:
     """Draw the coefficients of one method over the truth."""
     figure = canvas(4.6, 2.3)
-    axes = figure.subplots()
-    _panel(axes, outcome.coef, truth)
-    plain_axes(axes)
+    _panel(figure.subplots(), outcome.coef, truth)
     return figure
 
 
@@ -172,7 +166,6 @@ def draw_all(results: list[DemoOutcome], truth: Array) -> Figure:
     figure = canvas(8, 2.1 * len(results))
     for axes, outcome in zip(figure.subplots(len(results), sharex=True), results, strict=True):
         _panel(axes, outcome.coef, truth)
-        plain_axes(axes)
         title = f"{outcome.method}: F1 {outcome.f1:.2f}, ε = {EPSILON:g} {outcome.promise}"
         axes.set_title(title, fontsize=10, loc="left", color=INK)
     return figure
@@ -186,3 +179,4 @@ def _panel(axes: Axes, coef: Array, truth: Array) -> None:
         axes.plot(feature[shown], coef[shown], marker, color=colour, markersize=3, mew=0.8)
     axes.set_ylim(-1.6, 1.6)
     axes.set_ylabel("coefficient", fontsize=9, color=INK)
+    plain_axes(axes)

@@ -10,14 +10,15 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from dpscreen._core.arrays import Array
 from dpscreen.paper import metrics
-from dpscreen.paper.data import Preparation, load, prepare, synthetic
+from dpscreen.paper.data import load, prepare, synthetic
 from dpscreen.paper.methods import Fitted, Method
-from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, Split, lasso_reference
+from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, lasso_reference
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import TrialRow, fingerprint, versions
 from dpscreen.privacy import Budget, SeededNoise, named_seed
@@ -33,11 +34,6 @@ def rng_for(**names: str | int) -> np.random.Generator:
     return np.random.default_rng(named_seed(seed_name(**names)))
 
 
-def noise_for(**names: str | int) -> SeededNoise:
-    """Return the noise that belongs to these names, for mechanisms."""
-    return SeededNoise(seed_name(**names))
-
-
 # --- rows ---------------------------------------------------------------------------------------
 
 
@@ -45,113 +41,84 @@ def noise_for(**names: str | int) -> SeededNoise:
 class Source:
     """Rows under the settings of a run. δ is 1/n."""
 
-    kind: ClassVar[str]
     name: str
     n_iter: int
     epsilon: float
     epsilon_share: float
     delta_share: float
 
-    def split(self, n_rows: int) -> Split:
-        """Return the budget and how it is split."""
-        return Split(Budget(self.epsilon, 1 / n_rows), self.epsilon_share, self.delta_share)
-
-    def declared(self) -> dict[str, Any]:
-        """Every setting, for the fingerprint of a row."""
-        return {"source": self.kind, **asdict(self)}
+    def _problem(self, X: Array, y: Array, **found: Any) -> Problem:
+        return Problem(
+            rows=PreparedRows(X, y),
+            n_iter=self.n_iter,
+            budget=Budget(self.epsilon, 1 / len(y)),
+            epsilon_share=self.epsilon_share,
+            delta_share=self.delta_share,
+            **found,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation(Source):
-    """The paper's synthetic data; every trial draws rows of its own."""
+    """The paper's synthetic data: every trial draws rows, the same in all suites and methods.
 
-    kind = "simulation"
+    The true features are one block, or `scattered` anywhere.
+    """
+
     correlation: float
     n_rows: int
     n_features: int
     n_positive: int
     n_negative: int
     radius: float
+    scattered: bool = False
 
+    @lru_cache(maxsize=1)  # noqa: B019 - one problem at a time
     def problem(self, trial: int) -> Problem:
-        """Draw the rows of this trial. They are the same in every suite and for every method."""
-        return _simulated(self, trial)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scattered(Simulation):
-    """The same rows, with the true features anywhere in place of one block."""
-
-    kind = "simulation, scattered support"
+        """Draw the rows of this trial."""
+        drawn = synthetic(
+            n_rows=self.n_rows,
+            n_features=self.n_features,
+            n_positive=self.n_positive,
+            n_negative=self.n_negative,
+            correlation=self.correlation,
+            scattered=self.scattered,
+            rng=rng_for(data=self.name, trial=trial),
+        )
+        note = "X was divided by its largest absolute value, which is not private (erratum E8)."
+        found = {"reference": drawn.coef, "radius": self.radius, "norms": (self.radius,)}
+        return self._problem(drawn.X, drawn.y, **found, notes=(note,))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealData(Source):
-    """A real set under one preparation; K comes from replication, λ from the LASSO."""
+    """A real set, with or without the transform; K comes from replication, λ from the LASSO.
 
-    kind = "real"
-    preparation: Preparation
+    A missing cell becomes zero, or with `mean_filled` the mean of its column.
+    """
+
+    transform: bool
     n_support: int
     intercept: bool
+    mean_filled: bool = False
+
+    # One at a time: the largest set fills a few hundred megabytes in each worker.
+    @lru_cache(maxsize=1)  # noqa: B019
+    def _prepared(self) -> Problem:
+        table = load(self.name)
+        if self.mean_filled:
+            means = np.nanmean(table.X, axis=0)
+            table = replace(table, X=np.where(np.isnan(table.X), means, table.X))
+        X, y, notes = prepare(table, transform=self.transform)
+        found = lasso_reference(X, y, n_support=self.n_support, intercept=self.intercept)
+        norms = found.lowest_norm, found.highest_norm
+        note = f"λ is {RULE}, from {norms[0]:.6g} to {norms[1]:.6g}: not private (erratum E8)."
+        chosen = {"reference": found.coef, "radius": found.radius, "norms": norms}
+        return self._problem(X, y, **chosen, notes=(*notes, note))
 
     def problem(self, _trial: int) -> Problem:
         """Return the prepared set, the same for every trial."""
-        return _prepared(self)
-
-    def declared(self) -> dict[str, Any]:
-        """Every setting, for the fingerprint of a row."""
-        return super().declared() | {"radius_rule": RULE}
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeanFilled(RealData):
-    """A set whose missing cells become the mean of their column, not zero."""
-
-    kind = "real, missing cells at their mean"
-
-
-@lru_cache(maxsize=1)
-def _simulated(source: Simulation, trial: int) -> Problem:
-    drawn = synthetic(
-        n_rows=source.n_rows,
-        n_features=source.n_features,
-        n_positive=source.n_positive,
-        n_negative=source.n_negative,
-        correlation=source.correlation,
-        scattered=isinstance(source, Scattered),
-        rng=rng_for(data=source.name, trial=trial),
-    )
-    return Problem(
-        rows=PreparedRows(drawn.X, drawn.y),
-        reference=drawn.coef,
-        radius=source.radius,
-        n_iter=source.n_iter,
-        budget=source.split(source.n_rows),
-        norms=(source.radius,),
-        notes=("X was divided by its largest absolute value, which is not private (erratum E8).",),
-    )
-
-
-# One at a time: the largest set fills a few hundred megabytes in each worker.
-@lru_cache(maxsize=1)
-def _prepared(source: RealData) -> Problem:
-    table = load(source.name)
-    if isinstance(source, MeanFilled):
-        means = np.nanmean(table.X, axis=0)
-        table = replace(table, X=np.where(np.isnan(table.X), means, table.X))
-    X, y, notes = prepare(table, source.preparation)
-    found = lasso_reference(X, y, n_support=source.n_support, intercept=source.intercept)
-    low, high = found.lowest_norm, found.highest_norm
-    norms = f"λ is {RULE}, from {low:.6g} to {high:.6g}: not private (erratum E8)."
-    return Problem(
-        rows=PreparedRows(X, y),
-        reference=found.coef,
-        radius=found.radius,
-        n_iter=source.n_iter,
-        budget=source.split(len(y)),
-        notes=(*notes, norms),
-        norms=(low, high),
-    )
+        return self._prepared()
 
 
 # --- experiments --------------------------------------------------------------------------------
@@ -197,37 +164,34 @@ class Regression:
         varies = self.real_data is None or self._method(name).random
         return range(self.blocks * wanted if varies else 1)
 
-    def declared(self, name: str) -> dict[str, Any]:
-        """Every setting that a row of this method depends on."""
-        return {
-            "suite": self.suite,
-            "source": self.source.declared(),
-            "method": name,
-            "series": list(self.series),
-            "r2_intercept": self.r2_intercept,
-        }
+    def settings(self) -> dict[str, Any]:
+        """Every setting that a row depends on."""
+        source = {"kind": type(self.source).__name__, **asdict(self.source), "radius_rule": RULE}
+        return {"source": source, "series": self.series, "r2_intercept": self.r2_intercept}
 
     def run(self, trial: int, names: Iterable[str]) -> Iterator[TrialRow]:
         """Run these methods in one trial, all on the same rows."""
         problem = self.source.problem(trial)
         for name in names:
-            yield self._row(problem, self._method(name), trial)
-
-    def _row(self, problem: Problem, method: Method, trial: int) -> TrialRow:
-        names = _names(self, method.row_name, trial)
-        recorder = Recorder(problem, self.series)
-        began = time.perf_counter()
-        fit = method.fit(problem, noise_for(**names), recorder)
-        seconds = time.perf_counter() - began
-        settings = {
-            **problem.facts(),
-            **fit.settings,
-            "method": method.label,
-            "calibration": method.calibration,
-            "note": method.note,
-        }
-        found = {"metrics": self._metrics(problem, fit, names), "series": recorder.series}
-        return _row_of(self, names, **found, settings=settings, seconds=seconds)
+            method, names_of_row = self._method(name), _names(self, name, trial)
+            recorder, noise = Recorder(problem, self.series), SeededNoise(seed_name(**names_of_row))
+            began = time.perf_counter()
+            fit = method.fit(problem, noise, recorder)
+            seconds = time.perf_counter() - began
+            yield _row_of(
+                self,
+                names_of_row,
+                metrics=self._metrics(problem, fit, names_of_row),
+                series=recorder.series,
+                settings={
+                    **problem.facts(),
+                    **fit.settings,
+                    "method": method.label,
+                    "calibration": method.calibration,
+                    "note": method.note,
+                },
+                seconds=seconds,
+            )
 
     def _metrics(self, problem: Problem, fit: Fitted, names: dict[str, Any]) -> dict[str, float]:
         chosen, truth = fit.weights != 0, problem.support
@@ -285,33 +249,24 @@ class UniformProcess:
         """Every setting."""
         return {"source": "uniform process", **asdict(self)}
 
-    def declared(self, name: str) -> dict[str, Any]:
-        """Every setting that a row depends on."""
-        return {"suite": self.suite, "source": self.settings(), "method": name}
-
     def run(self, trial: int, names: Iterable[str]) -> Iterator[TrialRow]:
-        """Simulate once."""
+        """Simulate once, from a zero start: the mean number of nonzeros at the end."""
         for name in names:
             names_of_row = _names(self, name, trial)
-            began = time.perf_counter()
-            mean = self.mean_nonzeros(rng_for(**names_of_row))
+            began, rng = time.perf_counter(), rng_for(**names_of_row)
+            nonzero = np.zeros((self.n_runs, self.n_features), dtype=bool)
+            runs = np.arange(self.n_runs)
+            for _ in range(self.n_iter):
+                nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = True
+                nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = False
             yield _row_of(
                 self,
                 names_of_row,
-                metrics={"nonzeros": mean, **self.expected()},
+                metrics={"nonzeros": float(nonzero.sum(axis=1).mean()), **self.expected()},
                 series={},
                 settings=self.settings(),
                 seconds=time.perf_counter() - began,
             )
-
-    def mean_nonzeros(self, rng: np.random.Generator) -> float:
-        """Return the mean number of nonzeros at the end, from a zero start."""
-        nonzero = np.zeros((self.n_runs, self.n_features), dtype=bool)
-        runs = np.arange(self.n_runs)
-        for _ in range(self.n_iter):
-            nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = True
-            nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = False
-        return float(nonzero.sum(axis=1).mean())
 
     def expected(self) -> dict[str, float]:
         """Return the corrected and the printed expectation, and their limits for many rounds."""
@@ -327,6 +282,11 @@ class UniformProcess:
 Experiment = Regression | UniformProcess
 
 
+def fingerprint_of(experiment: Experiment, method: str) -> str:
+    """Return the mark of rows of this method under today's settings and versions."""
+    return fingerprint({"suite": experiment.suite, "method": method, **experiment.settings()})
+
+
 def _names(experiment: Experiment, method: str, trial: int) -> dict[str, Any]:
     """Return what the seed of a row depends on."""
     suite, data = experiment.suite, experiment.data
@@ -334,6 +294,7 @@ def _names(experiment: Experiment, method: str, trial: int) -> dict[str, Any]:
 
 
 def _row_of(experiment: Experiment, names: dict[str, Any], **found: Any) -> TrialRow:
-    mark = fingerprint(experiment.declared(names["method"]))
-    seed = seed_name(**names)
-    return TrialRow(**names, **found, seed=seed, versions=versions(), fingerprint=mark)
+    mark = fingerprint_of(experiment, names["method"])
+    return TrialRow(
+        **names, **found, seed=seed_name(**names), versions=versions(), fingerprint=mark
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,41 +39,35 @@ class Curve(NamedTuple):
 class Panel(NamedTuple):
     """One plot of a figure."""
 
-    name: str
     label: str
     curves: tuple[Curve, ...]
 
 
 def figure_panels(rows: Iterable[TrialRow], number: int) -> tuple[Panel, ...]:
     """Return the panels of one figure, in the paper's order, as far as there are rows for them."""
-    index = RowIndex(rows)
-    panels = []
-    for name, place, methods, wanted in _plots(number):
-        drawn = product(methods, wanted)
-        curves = (_curve(index.rows(*place, method), series) for method, series in drawn)
-        words = label(name) if name in published_data() else name
-        panels.append(Panel(name, words, tuple(filter(None, curves))))
-    return tuple(panel for panel in panels if panel.curves)
-
-
-Plot = tuple[str, tuple[str, str], tuple[str, ...], tuple[str, ...]]
-"""Name of a panel, suite and data set, and the methods and series of its curves."""
-
-
-def _plots(number: int) -> list[Plot]:
+    index, names = RowIndex(rows), published_figures()[number].panels
     kept, uncorrelated = tuple(SERIES_LABELS), ("adp", "uncorrelated")
-    names = published_figures()[number].panels
+    # Of every panel: its name, suite and data set, methods and series.
+    plots: list[tuple[str, tuple[str, str], tuple[str, ...], tuple[str, ...]]]
     match number:
         case 1:
             both = ("rnm-screen", "adp-screen")
-            return [(data, ("synthetic", data), both, kept) for data in names]
+            plots = [(data, ("synthetic", data), both, kept) for data in names]
         case 2:
             compared = ("rnm-screen", *proven_names())
-            return [(data, ("real", data), compared, ("mse",)) for data in names]
+            plots = [(data, ("real", data), compared, ("mse",)) for data in names]
         case 3:
             often = zip(names, FIGURE_3, strict=True)
-            return [(name, uncorrelated, (method,), kept) for name, method in often]
-    return [(name, uncorrelated, GAPS, ("wolfe_gap",)) for name in names]
+            plots = [(name, uncorrelated, (method,), kept) for name, method in often]
+        case _:
+            plots = [(name, uncorrelated, GAPS, ("wolfe_gap",)) for name in names]
+    panels = []
+    for name, place, methods, wanted in plots:
+        drawn = product(methods, wanted)
+        curves = [_curve(index.rows(*place, method), series) for method, series in drawn]
+        words = label(name) if name in published_data() else name
+        panels.append(Panel(words, tuple(filter(None, curves))))
+    return tuple(panel for panel in panels if panel.curves)
 
 
 def _curve(rows: list[TrialRow], series: str) -> Curve | None:
@@ -107,33 +101,23 @@ class Look(NamedTuple):
     dash: int
 
 
-class PanelPicture(NamedTuple):
-    """One panel for the page: its SVG text, and the same in words."""
-
-    title: str
-    svg: str
-    words: str
-
-
-class FigureView(NamedTuple):
-    """A figure on the page. No pictures means that its rows are not there."""
-
-    title: str
-    note: str
-    pictures: tuple[PanelPicture, ...]
-    legend: tuple[Look, ...]
-
-
-def figure_view(number: int, rows: Iterable[TrialRow]) -> FigureView:
-    """Return one figure, panel by panel, to stand in a page."""
-    published = published_figures()[number]
-    panels = figure_panels(rows, number)
-    return FigureView(
-        title=f"Figure {number}. {all_items()[f'figure{number}'].title}",
-        note=f"{published.y_axis.capitalize()} against {published.x_axis}. {published.note}",
-        pictures=tuple(_picture(number, panel, place) for place, panel in enumerate(panels)),
-        legend=_legend(panels),
-    )
+def figure_view(number: int, rows: Iterable[TrialRow]) -> dict[str, Any]:
+    """Return one figure, panel by panel, to stand in a page; no pictures if there are no rows."""
+    published, panels, pictures = published_figures()[number], figure_panels(rows, number), []
+    for place, panel in enumerate(panels):
+        figure = canvas(4.2, 2.7)
+        axes = figure.subplots()
+        _draw(axes, panel, number)
+        axes.set_xlabel(published.x_axis, fontsize=9, color=INK)
+        axes.set_ylabel(UPRIGHT[number], fontsize=9, color=INK)
+        svg = themed_svg(figure, prefix=f"f{number}p{place}")
+        pictures.append({"title": panel.label, "svg": svg, "words": in_words(panel)})
+    return {
+        "title": f"Figure {number}. {all_items()[f'figure{number}'].title}",
+        "note": f"{published.y_axis.capitalize()} against {published.x_axis}. {published.note}",
+        "pictures": pictures,
+        "legend": _legend(panels),
+    }
 
 
 def write_figure(number: int, rows: Iterable[TrialRow], directory: Path) -> list[Path]:
@@ -141,14 +125,6 @@ def write_figure(number: int, rows: Iterable[TrialRow], directory: Path) -> list
     panels = figure_panels(rows, number)
     if not panels:
         return []
-    figure = _whole(number, panels)
-    paths = [directory / f"figure{number}.{suffix}" for suffix in ("png", "svg")]
-    for path in paths:
-        save(figure, path)
-    return paths
-
-
-def _whole(number: int, panels: Sequence[Panel]) -> Figure:
     across = min(PANELS_A_ROW[number], len(panels))
     down = -(-len(panels) // across)
     figure = canvas(PANEL_WIDTH[number] * across, 2.7 * down + 0.5)
@@ -161,18 +137,10 @@ def _whole(number: int, panels: Sequence[Panel]) -> Figure:
     figure.supxlabel(published_figures()[number].x_axis, fontsize=9, color=INK)
     figure.supylabel(UPRIGHT[number], fontsize=9, color=INK)
     _draw_legend(figure, _legend(panels))
-    return figure
-
-
-def _picture(number: int, panel: Panel, place: int) -> PanelPicture:
-    published = published_figures()[number]
-    figure = canvas(4.2, 2.7)
-    axes = figure.subplots()
-    _draw(axes, panel, number)
-    axes.set_xlabel(published.x_axis, fontsize=9, color=INK)
-    axes.set_ylabel(UPRIGHT[number], fontsize=9, color=INK)
-    svg = themed_svg(figure, prefix=f"f{number}p{place}")
-    return PanelPicture(panel.label, svg, in_words(panel))
+    paths = [directory / f"figure{number}.{suffix}" for suffix in ("png", "svg")]
+    for path in paths:
+        save(figure, path)
+    return paths
 
 
 def _draw(axes: Axes, panel: Panel, number: int) -> None:

@@ -13,13 +13,14 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.paper.problem import Problem, Recorder
-from dpscreen.planning.methods import PEERS, FitRequest, estimator
+from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise
 from dpscreen.rows.design import DenseDesign, Design, GramDesign, Point
 from dpscreen.solvers import frank_wolfe as steps
@@ -52,42 +53,39 @@ Fitter = Callable[[Problem, Noise, Recorder], Fitted]
 MakeScreen = Callable[[Accountant, Problem], Screen[Point]]
 
 
-@dataclass(frozen=True)
-class FrankWolfe:
-    """Frank-Wolfe with the paper's noise, or without any, and possibly a screening step.
+def paper_frank_wolfe(
+    problem: Problem,
+    noise: Noise,
+    recorder: Recorder,
+    *,
+    screening: MakeScreen | None = None,
+    start: str = "random",
+    noisy: bool = True,
+) -> Fitted:
+    """Run Frank-Wolfe with the paper's noise, or without any, and possibly a screening step.
 
     Steps that are screened use (ε₁, δ₁). Without screening they use the whole stated budget, so
     that every method compared has the same total; the paper does not say what its DP-FW had. What
     is screened may be chosen again.
     """
+    accountant, design, radius = Accountant(noise, limit=None), problem.design, problem.radius
+    first = steps.starting_point(start, design.n_features, radius=radius, noise=noise)
+    choose: Choose[Point] = steepest_vertex
+    if noisy:
+        budget = problem.parts[0] if screening else problem.budget
+        choose = steps.published_choice(
+            accountant, budget, radius=radius, n_iter=problem.n_iter, n_rows=design.n_rows
+        )
+    if screening is None:
+        return Fitted(_run(problem, choose, recorder, start=first))
+    screen, counts = screening(accountant, problem), {"screened": 0.0}
 
-    screening: MakeScreen | None = None
-    start: str = "random"
-    noisy: bool = True
+    def counted(point: Point, t: int) -> Iterable[int]:
+        found = list(screen(point, t))
+        counts["screened"] += len(found)
+        return found
 
-    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
-        """Run once."""
-        accountant, design, radius = Accountant(noise, limit=None), problem.design, problem.radius
-        start = steps.starting_point(self.start, design.n_features, radius=radius, noise=noise)
-        choose: Choose[Point] = steepest_vertex
-        if self.noisy:
-            choose = steps.published_choice(
-                accountant,
-                problem.budget.parts[0] if self.screening else problem.budget.total,
-                radius=radius,
-                n_iter=problem.n_iter,
-                n_rows=design.n_rows,
-            )
-        if self.screening is None:
-            return Fitted(_run(problem, choose, recorder, start=start))
-        screen, counts = self.screening(accountant, problem), {"screened": 0.0}
-
-        def counted(point: Point, t: int) -> Iterable[int]:
-            found = list(screen(point, t))
-            counts["screened"] += len(found)
-            return found
-
-        return Fitted(_run(problem, choose, recorder, start=start, screen=counted), counts)
+    return Fitted(_run(problem, choose, recorder, start=first, screen=counted), counts)
 
 
 def _run(
@@ -95,8 +93,8 @@ def _run(
     choose: Choose[Point],
     recorder: Recorder,
     *,
-    screen: Screen[Point] | None = None,
     start: Array | None = None,
+    screen: Screen[Point] | None = None,
 ) -> Array:
     """Run Frank-Wolfe on the folded rows, from zero by default."""
     return frank_wolfe(
@@ -110,30 +108,27 @@ def _run(
     )
 
 
-@dataclass(frozen=True)
-class Changed:
-    """A method with other settings: T, or so many times T; λ at an end of the norms that share K.
+def changed(
+    problem: Problem,
+    noise: Noise,
+    recorder: Recorder,
+    *,
+    fit: Fitter,
+    n_iter: int | None = None,
+    times: int = 1,
+    end: int | None = None,
+    epsilon_factor: float = 1.0,
+) -> Fitted:
+    """Run a method with other settings: T, or so many times T; λ at an end of those that share K.
 
     Or with ε multiplied: if the loss lacks its ½, gradients and scores double and the noise stays,
     as if ε were twice as large.
     """
-
-    fit: Fitter
-    n_iter: int | None = None
-    times: int = 1
-    end: int | None = None
-    epsilon_factor: float = 1.0
-
-    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
-        """Run once."""
-        n_iter = self.n_iter or self.times * problem.n_iter
-        radius = problem.radius if self.end is None else problem.norms[self.end]
-        stated = problem.budget.total
-        total = Budget(self.epsilon_factor * stated.epsilon, stated.delta)
-        budget = replace(problem.budget, total=total)
-        changed = replace(problem, n_iter=n_iter, radius=radius, budget=budget)
-        fitted = self.fit(changed, noise, recorder)
-        return replace(fitted, settings={"n_iter": n_iter, "radius": radius})
+    n_iter = n_iter or times * problem.n_iter
+    radius = problem.radius if end is None else problem.norms[end]
+    budget = Budget(epsilon_factor * problem.budget.epsilon, problem.budget.delta)
+    fitted = fit(replace(problem, n_iter=n_iter, radius=radius, budget=budget), noise, recorder)
+    return replace(fitted, settings={"n_iter": n_iter, "radius": radius})
 
 
 # --- screening steps ----------------------------------------------------------------------------
@@ -141,7 +136,7 @@ class Changed:
 
 def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
     """Screen as Algorithm 2 does."""
-    budget, T = problem.budget.parts[1], problem.n_iter
+    budget, T = problem.parts[1], problem.n_iter
     return published_rnm(accountant, problem.design, budget, radius=problem.radius, n_iter=T)
 
 
@@ -162,35 +157,23 @@ def iterations(every: int | None, n_iter: int) -> frozenset[int]:
     return frozenset(range(every, n_iter + 1, every))
 
 
-@dataclass(frozen=True)
-class Adp:
+def adp(accountant: Accountant, problem: Problem, *, every: int | None) -> Screen[Point]:
     """Screen as Algorithm 1 does, at some iterations."""
-
-    every: int | None
-
-    def __call__(self, accountant: Accountant, problem: Problem) -> Screen[Point]:
-        """Return the screening step."""
-        budget, at = problem.budget.parts[1], iterations(self.every, problem.n_iter)
-        return published_adp(accountant, problem.design, budget, radius=problem.radius, at=at)
+    budget, at = problem.parts[1], iterations(every, problem.n_iter)
+    return published_adp(accountant, problem.design, budget, radius=problem.radius, at=at)
 
 
-@dataclass(frozen=True)
-class WithoutNoise:
+def without_noise(_: Accountant | None, problem: Problem, *, every: int | None) -> Screen[Point]:
     """Zero what Eq. 1 rejects, without noise, at some iterations (Experiment A)."""
+    at = iterations(every, problem.n_iter)
 
-    every: int | None
+    def screen(point: Point, t: int) -> Iterable[int]:
+        if t not in at:
+            return ()
+        scores = published_scores(problem.design, point, radius=problem.radius)
+        return [int(index) for index in np.flatnonzero(scores < 0)]
 
-    def __call__(self, _accountant: Accountant, problem: Problem) -> Screen[Point]:
-        """Return the screening step."""
-        at = iterations(self.every, problem.n_iter)
-
-        def screen(point: Point, t: int) -> Iterable[int]:
-            if t not in at:
-                return ()
-            scores = published_scores(problem.design, point, radius=problem.radius)
-            return [int(index) for index in np.flatnonzero(scores < 0)]
-
-        return screen
+    return screen
 
 
 # --- baselines ----------------------------------------------------------------------------------
@@ -198,7 +181,7 @@ class WithoutNoise:
 
 def oracle_k(problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
     """Keep the K largest coefficients of a DP-FW run; K is read off the reference."""
-    fitted = FrankWolfe()(problem, noise, recorder)
+    fitted = paper_frank_wolfe(problem, noise, recorder)
     return Fitted(keep_largest(fitted.weights, problem.n_support))
 
 
@@ -227,40 +210,30 @@ def largest_correlation(rows: DenseDesign) -> Array:
     return np.asarray(np.abs(X.T @ y) / np.where(norms > 0, norms, 1.0))
 
 
-@dataclass(frozen=True)
-class PreselectK:
-    """Plain Frank-Wolfe on the K features that score highest."""
-
-    criterion: Callable[[DenseDesign], Array]
-
-    def __call__(self, problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
-        """Run once."""
-        scores, whole = self.criterion(problem.rows.whole), problem.design
-        chosen = np.flatnonzero(keep_largest(scores, problem.n_support))
-        gram, moment = whole.gram[np.ix_(chosen, chosen)], whole.moment[chosen]
-        part = GramDesign(gram, moment, whole.target_square, n_rows=whole.n_rows)
-        weights = np.zeros(whole.n_features)
-        weights[chosen] = frank_wolfe(
-            part,
-            zero_start(part.n_features),
-            radius=problem.radius,
-            n_iter=problem.n_iter,
-            choose=steepest_vertex,
-        )
-        return Fitted(weights)
+def preselect_k(
+    problem: Problem, _noise: Noise, _recorder: Recorder, *, score: Callable[[DenseDesign], Array]
+) -> Fitted:
+    """Run plain Frank-Wolfe on the K features that score highest."""
+    whole = problem.design
+    chosen = np.flatnonzero(keep_largest(score(problem.rows.whole), problem.n_support))
+    gram, moment = whole.gram[np.ix_(chosen, chosen)], whole.moment[chosen]
+    part = GramDesign(gram, moment, whole.target_square, n_rows=whole.n_rows)
+    weights = np.zeros(whole.n_features)
+    weights[chosen] = frank_wolfe(
+        part,
+        zero_start(part.n_features),
+        radius=problem.radius,
+        n_iter=problem.n_iter,
+        choose=steepest_vertex,
+    )
+    return Fitted(weights)
 
 
-@dataclass(frozen=True)
-class Eliminating:
-    """Plain Frank-Wolfe from zero that drops for good what a rule rejects."""
-
-    rule: Rule
-
-    def __call__(self, problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
-        """Run once."""
-        elimination = Elimination(problem.design, self.rule, radius=problem.radius)
-        weights = _run(problem, elimination.choose, recorder, screen=elimination.screen)
-        return Fitted(weights, {"screened": float(np.count_nonzero(~elimination.active))})
+def eliminating(problem: Problem, _noise: Noise, recorder: Recorder, *, rule: Rule) -> Fitted:
+    """Run plain Frank-Wolfe from zero and drop for good what a rule rejects."""
+    elimination = Elimination(problem.design, rule, radius=problem.radius)
+    weights = _run(problem, elimination.choose, recorder, screen=elimination.screen)
+    return Fitted(weights, {"screened": float(np.count_nonzero(~elimination.active))})
 
 
 def lasso(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
@@ -274,79 +247,65 @@ SCREENING_SHARE = Fraction(1, 50)
 """Part of ρ that proven RNM-Screen allocates to screening: the paper's 0.1 of 5."""
 
 
-@dataclass(frozen=True)
-class Proven:
-    """Frank-Wolfe from zero with clipped sums, exactly, and possibly screening.
+def proven(
+    problem: Problem, noise: Noise, recorder: Recorder, *, screening_share: Fraction = Fraction(0)
+) -> Fitted:
+    """Run Frank-Wolfe from zero with clipped sums, exactly, and possibly screening.
 
-    T = M/4 within [6, 200], where M = n√(2ρ)/ln(2d) measures how much signal ρ can carry. The clip
-    is the target's standard deviation and B its largest |y|; both look at the data, as the paper's
-    own choices do (erratum E8).
+    The clip is the target's standard deviation and B its largest |y|; both look at the data, as
+    the paper's own choices do (erratum E8).
     """
-
-    screening_share: Fraction
-
-    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
-        """Run once."""
-        limit, rows = ZCDP.within(problem.budget.total), problem.rows
-        n_iter, clip = affordable_steps(limit, problem.design), float(rows.whole.y.std())
-        share = self.screening_share
-        every = Screening(share, 0, lambda T: iterations(1, T), one_at_a_time=True)  # type: ignore[arg-type]
-        choose, screen = proven_steps(
-            FrankWolfeSettings(
-                radius=problem.radius,
-                n_iter=n_iter,
-                intercept=False,
-                published=False,
-                start="zero",
-                clip=clip,
-                screening=every if share else None,
-            ),
-            Accountant(noise, limit=limit),
-            rows.lattice,
-            limit,
-            target_bound=rows.target_bound,
-        )
-        weights = frank_wolfe(
-            rows.lattice,
-            zero_start(problem.design.n_features),
+    limit, rows = ZCDP.within(problem.budget), problem.rows
+    n_iter, clip = affordable_steps(limit, problem.design), float(rows.whole.y.std())
+    every = Screening(screening_share, 0, partial(iterations, 1), one_at_a_time=True)  # type: ignore[arg-type]
+    choose, screen = proven_steps(
+        FrankWolfeSettings(
             radius=problem.radius,
             n_iter=n_iter,
-            choose=choose,
-            screen=screen,
-            watch=recorder.watch_until(n_iter),
-        )
-        bound = {"target_bound": rows.target_bound}
-        return Fitted(
-            weights, settings={"n_iter": n_iter, "rho": float(limit), "clip": clip, **bound}
-        )
+            intercept=False,
+            published=False,
+            start="zero",
+            clip=clip,
+            screening=every if screening_share else None,
+        ),
+        Accountant(noise, limit=limit),
+        rows.lattice,
+        limit,
+        target_bound=rows.target_bound,
+    )
+    weights = frank_wolfe(
+        rows.lattice,
+        zero_start(problem.design.n_features),
+        radius=problem.radius,
+        n_iter=n_iter,
+        choose=choose,
+        screen=screen,
+        watch=recorder.watch_until(n_iter),
+    )
+    bound = {"target_bound": rows.target_bound}
+    return Fitted(weights, settings={"n_iter": n_iter, "rho": float(limit), "clip": clip, **bound})
 
 
 def affordable_steps(limit: ZCDP, design: Design) -> int:
-    """Return M/4 within [6, 200], with M = n√(2ρ)/ln(2d)."""
+    """Return T = M/4 within [6, 200], where M = n√(2ρ)/ln(2d) measures how much ρ can show."""
     signal = design.n_rows * math.sqrt(2 * float(limit)) / math.log(2 * design.n_features)
     return int(np.clip(round(signal / 4), 6, 200))
 
 
-@dataclass(frozen=True)
-class OwnRules:
-    """A method of the register that sets itself; only |y| ≤ B looks at the data (erratum E8).
+def own_rules(problem: Problem, noise: Noise, _recorder: Recorder) -> Fitted:
+    """Fit PrivateLasso, which sets itself; only |y| ≤ B looks at the data (erratum E8).
 
     Its error is that of its predictions: it has an intercept, and clips features as it was fitted.
     """
-
-    name: str
-
-    def __call__(self, problem: Problem, noise: Noise, _recorder: Recorder) -> Fitted:
-        """Run once."""
-        X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
-        box = np.tile((-1.0, 1.0), (X.shape[1], 1))
-        request = FitRequest(problem.budget.total, box, (-bound, bound), random_state=noise)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the study's seeds and of the paper's δ = 1/n
-            model = estimator(self.name, request).fit(X, y)
-        error = float(np.mean((model.predict(X) - y) ** 2))
-        settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
-        return Fitted(model.coef_, {"mse": error}, settings)
+    X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
+    box = np.tile((-1.0, 1.0), (X.shape[1], 1))
+    request = FitRequest(problem.budget, box, (-bound, bound), random_state=noise)
+    # Warnings of the study's seeds and of the paper's δ = 1/n.
+    with warnings.catch_warnings(action="ignore"):
+        model = estimator("private-lasso", request).fit(X, y)
+    error = float(np.mean((model.predict(X) - y) ** 2))
+    settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
+    return Fitted(model.coef_, {"mse": error}, settings)
 
 
 # --- the list -----------------------------------------------------------------------------------
@@ -377,16 +336,12 @@ class Method:
 
 def of_rows(row_name: str) -> Method:
     """Return the method whose rows have this name."""
-    return next(method for method in METHODS.values() if method.row_name == row_name)
+    return next(method for method in ALL if method.row_name == row_name)
 
 
 def proven_names() -> tuple[str, ...]:
-    """The methods whose stated budget holds, in their order.
-
-    Not the peers, which are by other authors: they can be run, but are in no table of the paper's.
-    """
-    proven = (method.name for method in METHODS.values() if method.calibration == "proven")
-    return tuple(name for name in proven if name not in PEERS)
+    """The methods whose stated budget holds, in their order."""
+    return tuple(method.name for method in ALL if method.calibration == "proven")
 
 
 def _published(printed: str, label: str, fit: Fitter, note: str = "") -> Method:
@@ -402,100 +357,103 @@ LONGER = 3
 """How many times RNM-Screen's iterations "more" stands for; the paper does not say."""
 FEW, MANY = 200, 1000
 """The iterations of the paper's middling sets, and those of its largest."""
-OTHER = (("third", "K = d/3"), ("filled", "missing cells at their mean"))
-OFTEN = (("", "", 1), ("-50th", " every 50th", 50), ("-last", " last", None))
-"""How often Appendix C screens: suffix of the name, words, and every how many iterations."""
-FROM_ZERO = "As published but for the start, which is the zero vector (erratum E9)."
-UNIFORM = "RNM-Screen with the screened coordinate replaced by a uniformly random one (erratum E7)."
+E9 = "As published but for the start, which is the zero vector (erratum E9)."
+E7 = "RNM-Screen with the screened coordinate replaced by a uniformly random one (erratum E7)."
 SAFE = "The rule corrected for the radius (erratum E3); what it rejects is left out for good."
 FOR_GOOD = "Eq. 1 as printed, for the unit ball; what it rejects is left out for good."
 RETURNS = "Eq. 1 as printed, at every iteration; what it zeroes may be chosen again."
 E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
 OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
-RNM, PLAIN = FrankWolfe(rnm), FrankWolfe(start="zero", noisy=False)
 
-METHODS = {
-    method.name: method
-    for method in (
-        _published("rnm-screen", "RNM-Screen", RNM),
-        _published(
-            "rnm-screen-longer", f"RNM-Screen, {LONGER}T iterations", Changed(RNM, times=LONGER)
-        ),
-        _published("adp-screen", "ADP-Screen", FrankWolfe(Adp(1))),
-        _published("adp-screen-50th", "ADP-Screen, every 50th", FrankWolfe(Adp(50))),
-        _published("adp-screen-last", "ADP-Screen, last", FrankWolfe(Adp(None))),
-        _published("dp-fw", "DP-FW", FrankWolfe(), "Spends the whole stated budget."),
-        _published("dp-fw-zero", "DP-FW from zero", FrankWolfe(start="zero"), FROM_ZERO),
-        _published("rnm-screen-zero", "RNM-Screen from zero", FrankWolfe(rnm, "zero"), FROM_ZERO),
+
+def _screened(screening: MakeScreen, **settings: Any) -> Fitter:
+    return partial(paper_frank_wolfe, screening=screening, **settings)
+
+
+RNM = _screened(rnm)
+FROM_ZERO = partial(paper_frank_wolfe, start="zero")
+PLAIN = partial(paper_frank_wolfe, start="zero", noisy=False)
+OTHERWISE = {"third": "K = d/3", "filled": "missing cells at their mean"}
+OFTEN = {"": ("", 1), "-50th": (" every 50th", 50), "-last": (" last", None)}
+"""How often Appendix C screens: by suffix of the name, words, and every how many iterations."""
+ALL = (
+    _published("rnm-screen", "RNM-Screen", RNM),
+    _published(
+        "rnm-screen-longer",
+        f"RNM-Screen, {LONGER}T iterations",
+        partial(changed, fit=RNM, times=LONGER),
+    ),
+    _published("adp-screen", "ADP-Screen", _screened(partial(adp, every=1))),
+    _published("adp-screen-50th", "ADP-Screen, every 50th", _screened(partial(adp, every=50))),
+    _published("adp-screen-last", "ADP-Screen, last", _screened(partial(adp, every=None))),
+    _published("dp-fw", "DP-FW", paper_frank_wolfe, "Spends the whole stated budget."),
+    _published("dp-fw-zero", "DP-FW from zero", FROM_ZERO, E9),
+    _published("rnm-screen-zero", "RNM-Screen from zero", _screened(rnm, start="zero"), E9),
+    Method("uniform-zeroing", "Uniform zeroing", _screened(uniform_zeroing), "published", note=E7),
+    Method(
+        "oracle-k-fw", "Oracle-K FW", oracle_k, note="The K largest of DP-FW; K is not private."
+    ),
+    _noiseless("np-fw", "NP-FW", PLAIN),
+    _noiseless("preselect-k-fw", "Preselect-K FW", partial(preselect_k, score=largest_norm)),
+    _noiseless("lasso-of-k", "LASSO", lasso, "scikit-learn's, K nonzeros.", printed="lasso"),
+    _noiseless("np-fw-safe", "NP-FW, safe rule", partial(eliminating, rule=safe_scores), SAFE),
+    _noiseless(
+        "np-fw-published-rule",
+        "NP-FW, Eq. 1 for good",
+        partial(eliminating, rule=published_scores),
+        FOR_GOOD,
+    ),
+    _noiseless(
+        "np-fw-rule",
+        "NP-FW, Eq. 1",
+        _screened(partial(without_noise, every=1), start="zero", noisy=False),
+        RETURNS,
+    ),
+    *(
+        _noiseless(f"np-fw-{n}", f"NP-FW, {n} iterations", partial(changed, fit=PLAIN, n_iter=n))
+        for n in (FEW, MANY)
+    ),
+    _noiseless("np-fw-low", "NP-FW, smallest λ", partial(changed, fit=PLAIN, end=0)),
+    _noiseless("np-fw-high", "NP-FW, largest λ", partial(changed, fit=PLAIN, end=-1)),
+    # What the paper leaves open, taken otherwise.
+    _published("rnm-screen-scattered", "RNM-Screen, scattered support", RNM),
+    _published(
+        "rnm-screen-whole-loss",
+        "RNM-Screen, no ½",
+        partial(changed, fit=RNM, epsilon_factor=2),
+    ),
+    *(_published(f"rnm-screen-{name}", f"RNM-Screen, {w}", RNM) for name, w in OTHERWISE.items()),
+    *(
+        Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {w}", oracle_k)
+        for name, w in OTHERWISE.items()
+    ),
+    *(
+        _noiseless(f"preselect-k-{what}", f"Preselect-K FW, {what}", partial(preselect_k, score=by))
+        for what, by in (("variance", largest_variance), ("correlation", largest_correlation))
+    ),
+    # Appendix C: one of the two steps private, the other not.
+    *(
         Method(
-            "uniform-zeroing",
-            "Uniform zeroing",
-            FrankWolfe(uniform_zeroing),
-            "published",
-            note=UNIFORM,
-        ),
+            f"dp-fw-rule{end}", f"DP-FW, Eq. 1{words}", _screened(partial(without_noise, every=k))
+        )
+        for end, (words, k) in OFTEN.items()
+    ),
+    *(
         Method(
-            "oracle-k-fw", "Oracle-K FW", oracle_k, note="The K largest of DP-FW; K is not private."
-        ),
-        _noiseless("np-fw", "NP-FW", PLAIN),
-        _noiseless("preselect-k-fw", "Preselect-K FW", PreselectK(largest_norm)),
-        _noiseless("lasso-of-k", "LASSO", lasso, "scikit-learn's, K nonzeros.", printed="lasso"),
-        _noiseless("np-fw-safe", "NP-FW, safe rule", Eliminating(safe_scores), SAFE),
-        _noiseless(
-            "np-fw-published-rule", "NP-FW, Eq. 1 for good", Eliminating(published_scores), FOR_GOOD
-        ),
-        _noiseless(
-            "np-fw-rule", "NP-FW, Eq. 1", FrankWolfe(WithoutNoise(1), "zero", noisy=False), RETURNS
-        ),
-        *(
-            _noiseless(f"np-fw-{count}", f"NP-FW, {count} iterations", Changed(PLAIN, count))
-            for count in (FEW, MANY)
-        ),
-        _noiseless("np-fw-low", "NP-FW, smallest λ", Changed(PLAIN, end=0)),
-        _noiseless("np-fw-high", "NP-FW, largest λ", Changed(PLAIN, end=-1)),
-        # What the paper leaves open, taken otherwise.
-        _published("rnm-screen-scattered", "RNM-Screen, scattered support", RNM),
-        _published("rnm-screen-whole-loss", "RNM-Screen, no ½", Changed(RNM, epsilon_factor=2)),
-        *(_published(f"rnm-screen-{name}", f"RNM-Screen, {label}", RNM) for name, label in OTHER),
-        *(
-            Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {label}", oracle_k)
-            for name, label in OTHER
-        ),
-        _noiseless(
-            "preselect-k-variance", "Preselect-K FW, variance", PreselectK(largest_variance)
-        ),
-        _noiseless(
-            "preselect-k-correlation",
-            "Preselect-K FW, correlation",
-            PreselectK(largest_correlation),
-        ),
-        # Appendix C: one of the two steps private, the other not.
-        *(
-            method
-            for end, words, every in OFTEN
-            for method in (
-                Method(f"dp-fw-rule{end}", f"DP-FW, Eq. 1{words}", FrankWolfe(WithoutNoise(every))),
-                Method(
-                    f"np-fw-adp{end}",
-                    f"NP-FW, ADP{words or ' every'}",
-                    FrankWolfe(Adp(every), noisy=False),
-                ),
-            )
-        ),
-        Method("proven-dp-fw", "Proven DP-FW", Proven(Fraction(0)), "proven", note=E8),
-        Method(
-            "proven-rnm-screen", "Proven RNM-Screen", Proven(SCREENING_SHARE), "proven", note=E8
-        ),
-        *(
-            Method(name, label, OwnRules(name), "proven", note=OWN_RULES)
-            for name, label in (
-                ("private-lasso", "PrivateLasso"),
-                ("adassp", "AdaSSP"),
-                ("boosted-adassp", "Boosted AdaSSP"),
-                ("dp-sis", "DP-SIS and refit"),
-                ("noisy-iht", "Noisy IHT"),
-                ("dp-gcd", "DP-GCD"),
-            )
-        ),
-    )
-}
+            f"np-fw-adp{end}",
+            f"NP-FW, ADP{words or ' every'}",
+            _screened(partial(adp, every=k), noisy=False),
+        )
+        for end, (words, k) in OFTEN.items()
+    ),
+    Method("proven-dp-fw", "Proven DP-FW", proven, "proven", note=E8),
+    Method(
+        "proven-rnm-screen",
+        "Proven RNM-Screen",
+        partial(proven, screening_share=SCREENING_SHARE),
+        "proven",
+        note=E8,
+    ),
+    Method("private-lasso", "PrivateLasso", own_rules, "proven", note=OWN_RULES),
+)
+METHODS = {method.name: method for method in ALL}

@@ -10,13 +10,12 @@ A rate with nothing to count (0/0) is nan: undefined, and never averaged in as a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Mask
 
 LEVEL = 0.05
 
@@ -26,13 +25,13 @@ LEVEL = 0.05
 def true_positive_rate(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
     """Share of the true nonzeros that are nonzero in the estimate; nan without true nonzeros."""
     found, true = _supports(estimate, truth)
-    return _ratio(_count(found & true), _count(true))
+    return _share(found[true])
 
 
 def false_positive_rate(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
     """Share of the true zeros that are nonzero in the estimate; nan without true zeros."""
     found, true = _supports(estimate, truth)
-    return _ratio(_count(found & ~true), _count(~true))
+    return _share(found[~true])
 
 
 def f1(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
@@ -42,10 +41,8 @@ def f1(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
     supports score 1, and so do two empty ones, where the formula reads 0/0.
     """
     found, true = _supports(estimate, truth)
-    correct, differing = _count(found & true), _count(found ^ true)
-    if correct == differing == 0:
-        return 1.0
-    return _ratio(correct, correct + differing / 2)
+    correct, differing = np.count_nonzero(found & true), np.count_nonzero(found ^ true)
+    return correct / (correct + differing / 2) if correct or differing else 1.0
 
 
 def density(coef: npt.ArrayLike) -> float:
@@ -53,66 +50,44 @@ def density(coef: npt.ArrayLike) -> float:
 
     nan for a vector without entries.
     """
-    found = _support(coef)
-    return _ratio(_count(found), found.size)
+    return _share(_supports(coef)[0])
 
 
-def _supports(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Mask, Mask]:
-    found, true = _support(estimate), _support(truth)
-    if found.shape != true.shape:
-        raise ValueError(f"supports of unequal length: {found.size} and {true.size}")
-    return found, true
-
-
-def _support(coef: npt.ArrayLike) -> Mask:
-    values = np.asarray(coef)
-    if values.ndim != 1:
-        raise ValueError(f"a coefficient vector has one axis, not {values.ndim}")
-    if not np.all(np.isfinite(values)):
+def _supports(*vectors: npt.ArrayLike) -> list[Mask]:
+    values = [np.asarray(vector) for vector in vectors]
+    if any(one.ndim != 1 or one.shape != values[0].shape for one in values):
+        raise ValueError("coefficient vectors have one axis and the same length")
+    if not all(np.isfinite(one).all() for one in values):
         raise ValueError("a coefficient is not finite")
-    return np.asarray(values != 0)
+    return [np.asarray(one != 0) for one in values]
 
 
-def _count(mask: Mask) -> int:
-    return int(np.count_nonzero(mask))
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else math.nan
+def _share(mask: Mask) -> float:
+    return np.count_nonzero(mask) / mask.size if mask.size else math.nan
 
 
 # --- how much of the unchosen features the chosen ones explain --------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class Gram:
     """All second moments of the features: what a regression among them needs to know of X.
 
-    The centred Gram matrix is kept as a factor R with RᵀR = (X - 1mᵀ)ᵀ(X - 1mᵀ), because forming
+    The centred Gram matrix is kept as a `factor` R with RᵀR = (X - 1mᵀ)ᵀ(X - 1mᵀ), because forming
     the product would lose half the digits of nearly collinear features. The plain Gram matrix is
-    then SᵀS with S = R above the row √n·mᵀ.
+    then SᵀS with the `plain_factor` S = R above the row √n·mᵀ. X is reduced once, in O(n·d²);
+    regressions among its columns then cost O(d³).
     """
 
-    n_rows: int
-    means: Array
-    factor: Array
-
-    @classmethod
-    def of(cls, X: npt.ArrayLike) -> Self:
-        """Reduce X once, in O(n·d²); later regressions among its columns cost O(d³)."""
+    def __init__(self, X: npt.ArrayLike) -> None:
         design = np.asarray(X, dtype=np.float64)
+        self.n_rows = len(design)
         # The rounded mean of a constant column may differ from the constant: take it exactly,
         # so that "constant" reads as a zero column of the factor.
         constant = np.ptp(design, axis=0) == 0
         means = np.where(constant, design[0], design.mean(axis=0))
         # numpy's type stubs do not know that mode "r" returns R alone, hence asarray.
-        factor = np.asarray(np.linalg.qr(design - means, mode="r"))
-        return cls(design.shape[0], means, factor)
-
-    @property
-    def plain_factor(self) -> Array:
-        """S with SᵀS = XᵀX."""
-        return np.vstack([self.factor, math.sqrt(self.n_rows) * self.means])
+        self.factor = np.asarray(np.linalg.qr(design - means, mode="r"))
+        self.plain_factor = np.vstack([self.factor, math.sqrt(self.n_rows) * means])
 
 
 def explained_r2(
@@ -136,24 +111,21 @@ def explained_r2(
     if not outputs.any():
         return math.nan
     moments = gram.factor if intercept else gram.plain_factor
-    basis = _orthonormal_basis(moments[:, inputs], n_rows=gram.n_rows)
     wanted = moments[:, outputs]
+    # An orthonormal basis of the chosen features, whatever units each is measured in.
+    columns = moments[:, inputs]
+    norms = np.linalg.norm(columns, axis=0)
+    unit = columns[:, norms > 0] / norms[norms > 0]
+    basis = np.empty((len(moments), 0))
+    if unit.size:
+        left, singular, _ = np.linalg.svd(unit, full_matrices=False)
+        smallest = singular[0] * max(gram.n_rows, unit.shape[1]) * np.finfo(np.float64).eps
+        basis = left[:, singular > smallest]
     rss = np.sum((wanted - basis @ (basis.T @ wanted)) ** 2, axis=0)
     tss = np.sum(gram.factor[:, outputs] ** 2, axis=0)
     fitted = rss <= 1e-20 * np.sum(wanted**2, axis=0)
     varying = tss > 0
     return float(np.mean(np.where(varying, 1 - rss / np.where(varying, tss, 1.0), fitted)))
-
-
-def _orthonormal_basis(columns: Array, *, n_rows: int) -> Array:
-    """Orthonormal columns that span the given ones, whatever units each is measured in."""
-    norms = np.linalg.norm(columns, axis=0)
-    unit = columns[:, norms > 0] / norms[norms > 0]
-    if not unit.size:
-        return np.empty((columns.shape[0], 0))
-    left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    cutoff = singular[0] * max(n_rows, unit.shape[1]) * np.finfo(np.float64).eps
-    return left[:, singular > cutoff]
 
 
 # --- the sign test --------------------------------------------------------------------------
@@ -181,7 +153,7 @@ class SignTest(NamedTuple):
 def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
     """Compare paired trials; the paper names a nonparametric sign test without side or level."""
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return SignTest(_count(first > second), _count(first < second))
+    return SignTest(int(np.sum(first > second)), int(np.sum(first < second)))
 
 
 # --- Theorem 2: nonzeros when updates and screenings fall uniformly -----------------------------

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,28 +18,12 @@ from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers.frank_wolfe import wolfe_gap
 
 
-@dataclass(frozen=True)
-class Split:
-    """The stated total budget and the part of it that goes to screening, as the paper splits it.
-
-    Its two parts are (ε₁, δ₁) for optimisation and (ε₂, δ₂) for screening.
-    """
-
-    total: Budget
-    epsilon_share: float
-    delta_share: float
-
-    @property
-    def parts(self) -> tuple[Budget, Budget]:
-        """Both, in this order."""
-        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)
-
-
 class PreparedRows:
     """A prepared data set, with everything that is computed from it once and shared by all runs."""
 
     def __init__(self, X: Array, y: Array) -> None:
         self.whole = DenseDesign(X, y)
+        self.target_bound = float(np.abs(y).max())
 
     @cached_property
     def folded(self) -> GramDesign:
@@ -55,34 +38,37 @@ class PreparedRows:
     @cached_property
     def moments(self) -> Gram:
         """What regressions among the features need."""
-        return Gram.of(self.whole.X)
-
-    @cached_property
-    def target_bound(self) -> float:
-        """The largest |y|."""
-        return float(np.abs(self.whole.y).max())
+        return Gram(self.whole.X)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Rows, the coefficients they are measured against, and the settings of the run.
 
-    `reference` is the generating vector on synthetic data, the LASSO's solution on real data.
+    `reference` is the generating vector on synthetic data, the LASSO's solution on real data;
+    `norms` are the smallest and the largest λ with as many nonzeros in the LASSO. Screening gets
+    the shares of ε and δ.
     """
 
     rows: PreparedRows
     reference: Array
     radius: float
     n_iter: int
-    budget: Split
-    notes: tuple[str, ...] = ()
-    norms: tuple[float, ...] = ()
-    """The smallest and the largest λ with as many nonzeros in the LASSO, where λ is from one."""
+    budget: Budget
+    epsilon_share: float
+    delta_share: float
+    norms: tuple[float, ...]
+    notes: tuple[str, ...]
 
     @property
     def design(self) -> GramDesign:
         """The folded rows, on which all methods run that do not clip."""
         return self.rows.folded
+
+    @property
+    def parts(self) -> tuple[Budget, Budget]:
+        """The budget for optimisation, (ε₁, δ₁), and for screening, (ε₂, δ₂)."""
+        return self.budget.split(share=self.epsilon_share, delta_share=self.delta_share)
 
     @property
     def support(self) -> Mask:
@@ -107,20 +93,20 @@ class Problem:
             "radius": self.radius,
             "zero_error": self.mean_squared_error(np.zeros(self.design.n_features)),
             "n_iter": self.n_iter,
-            "epsilon": self.budget.total.epsilon,
-            "delta": self.budget.total.delta,
-            "screening_epsilon_share": self.budget.epsilon_share,
-            "screening_delta_share": self.budget.delta_share,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "screening_epsilon_share": self.epsilon_share,
+            "screening_delta_share": self.delta_share,
             "preparation": list(self.notes),
         }
 
 
 MOST_POINTS = 200
-DIGITS = 6
+"""At so many evenly spaced iterations a curve is recorded, both ends among them."""
 
 
 class Recorder:
-    """Watches a run and keeps the wanted curves at evenly spaced iterations.
+    """Watches a run and keeps the wanted curves.
 
     mse          ‖Xw − y‖²/n
     kept_true    fraction of the reference's nonzeros that are nonzero
@@ -129,46 +115,38 @@ class Recorder:
     """
 
     def __init__(self, problem: Problem, wanted: Sequence[str]) -> None:
-        self._problem = problem
-        self._curves: dict[str, list[float]] = {name: [] for name in ("iteration", *wanted)}
+        self._problem, self._wanted = problem, wanted
+        self.series: dict[str, list[float]] = {}
 
     def watch_until(self, n_iter: int) -> Callable[[int, Position], None]:
         """Return the callback for a run of this many iterations."""
-        kept = watched_iterations(n_iter) if len(self._curves) > 1 else frozenset()
+        spread = np.linspace(1, n_iter, min(n_iter, MOST_POINTS))
+        kept = set(np.rint(spread).astype(int).tolist()) if self._wanted else set()
 
         def watch(t: int, point: Position) -> None:
             if t in kept:
-                for name, curve in self._curves.items():
-                    curve.append(t if name == "iteration" else self._measured(name, point.weights))
+                self.series.setdefault("iteration", []).append(t)
+                for name in self._wanted:
+                    value = float(f"{self._measured(name, point.weights):.6g}")
+                    self.series.setdefault(name, []).append(value)
 
         return watch
-
-    @property
-    def series(self) -> dict[str, list[float]]:
-        """The curves with their iterations; empty if nothing was watched."""
-        return self._curves if self._curves["iteration"] else {}
 
     def _measured(self, name: str, weights: Array) -> float:
         problem, design = self._problem, self._problem.design
         match name:
             case "mse":
-                value = problem.mean_squared_error(weights)
+                return problem.mean_squared_error(weights)
             case "kept_true":
-                value = float(np.mean(weights[problem.support] != 0))
+                return float(np.mean(weights[problem.support] != 0))
             case "kept_false":
-                value = float(np.mean(weights[~problem.support] != 0))
-            case _:
-                gradient = design.at(weights).gradient()
-                gap = wolfe_gap(float(weights @ gradient), gradient, radius=problem.radius)
-                value = gap / design.n_rows
-        return float(f"{value:.{DIGITS}g}")
+                return float(np.mean(weights[~problem.support] != 0))
+        gradient = design.at(weights).gradient()
+        gap = wolfe_gap(float(weights @ gradient), gradient, radius=problem.radius)
+        return gap / design.n_rows
 
 
-def watched_iterations(n_iter: int) -> frozenset[int]:
-    """Return at most `MOST_POINTS` iterations from 1 to n_iter, both ends among them."""
-    spread = np.linspace(1, n_iter, min(n_iter, MOST_POINTS))
-    return frozenset(int(t) for t in np.rint(spread))
-
+# --- the LASSO that real data is measured against -------------------------------------------------
 
 RULE = "the middle of the longest interval of LASSO norms with K nonzeros"
 STEPS_PER_DECADE = (50, 100, 200, 400)
@@ -190,7 +168,12 @@ class Reference(NamedTuple):
 
 def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> Reference:
     """Find the LASSO solutions with `n_support` nonzeros and return the one in their middle."""
-    rows, target = _fewer_rows(X, y, intercept=intercept)
+    # At most d + 1 rows with the same second moments: the same LASSO, in far less time.
+    table = np.column_stack([X, y])
+    if intercept:
+        table -= table.mean(axis=0)
+    triangle = np.asarray(np.linalg.qr(table, mode="r"))
+    rows, target = np.asfortranarray(triangle[:, :-1]), np.ascontiguousarray(triangle[:, -1])
     for per_decade in STEPS_PER_DECADE:
         alphas, path = _path_beyond(rows, target, n_support, per_decade)
         hits = np.count_nonzero(path, axis=0) == n_support
@@ -201,15 +184,21 @@ def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> R
             steps = np.geomspace(alphas[before], alphas[after], STEPS_PER_DECADE[0])
             fine = _path(rows, target, steps, start=path[:, before])
             hits = np.count_nonzero(fine, axis=0) == n_support
-            return _middle(fine[:, _longest_run(hits)] if hits.any() else path[:, run])
+            solutions = fine[:, _longest_run(hits)] if hits.any() else path[:, run]
+            norms = np.abs(solutions).sum(axis=0)
+            lowest, highest = float(norms.min()), float(norms.max())
+            nearest = int(np.argmin(np.abs(norms - (lowest + highest) / 2)))
+            return Reference(solutions[:, nearest].copy(), lowest, highest)
     return _between_corners(rows, target, n_support)
 
 
 def _between_corners(rows: Array, target: Array, n_support: int) -> Reference:
     """Find an interval that every grid steps over: the path is straight between its corners."""
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path
 
-    with _unfinished_is_fine():  # the corners found until rounding stops it are right
+    # The corners found until rounding stops it are right.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         corners = np.asarray(lars_path(rows, target, method="lasso")[2], dtype=np.float64)
     middles = (corners[:, :-1] + corners[:, 1:]) / 2
     norms = np.abs(corners).sum(axis=0)
@@ -219,15 +208,6 @@ def _between_corners(rows: Array, target: Array, n_support: int) -> Reference:
     longest = int(np.argmax(np.where(fits, np.diff(norms), -np.inf)))
     lowest, highest = float(norms[longest]), float(norms[longest + 1])
     return Reference(middles[:, longest].copy(), lowest, highest)
-
-
-def _fewer_rows(X: Array, y: Array, *, intercept: bool) -> tuple[Array, Array]:
-    """Return at most d + 1 rows with the same second moments: the same LASSO, in far less time."""
-    table = np.column_stack([X, y])
-    if intercept:
-        table -= table.mean(axis=0)
-    triangle = np.asarray(np.linalg.qr(table, mode="r"))
-    return np.asfortranarray(triangle[:, :-1]), np.ascontiguousarray(triangle[:, -1])
 
 
 def _path_beyond(
@@ -248,24 +228,16 @@ def _path_beyond(
 
 
 def _path(rows: Array, target: Array, alphas: Array, *, start: Array | None) -> Array:
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lasso_path
 
     # Far down the path of heavy-tailed data the iterations run out, as they do with
     # scikit-learn's default limit; norms and counts change by about one per cent.
-    with _unfinished_is_fine():
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         _, coefs, _ = lasso_path(
             rows, target, alphas=alphas, precompute=True, tol=1e-6, coef_init=start
         )
     return np.asarray(coefs, dtype=np.float64)
-
-
-@contextmanager
-def _unfinished_is_fine() -> Iterator[None]:
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def _longest_run(hits: Mask) -> slice:
@@ -273,10 +245,3 @@ def _longest_run(hits: Mask) -> slice:
     starts, ends = edges[::2], edges[1::2]
     longest = int(np.argmax(ends - starts))
     return slice(int(starts[longest]), int(ends[longest]))
-
-
-def _middle(solutions: Array) -> Reference:
-    norms = np.abs(solutions).sum(axis=0)
-    lowest, highest = float(norms.min()), float(norms.max())
-    nearest = int(np.argmin(np.abs(norms - (lowest + highest) / 2)))
-    return Reference(solutions[:, nearest].copy(), lowest, highest)

@@ -28,7 +28,8 @@ class CellKey(NamedTuple):
     metric: str
 
 
-class PublishedCell(NamedTuple):
+@dataclass(frozen=True)
+class PublishedCell:
     """One printed result, a mean over 20 trials; bold marks a significant sign test."""
 
     table: int
@@ -41,7 +42,7 @@ class PublishedCell(NamedTuple):
     @property
     def key(self) -> CellKey:
         """The cell without its content."""
-        return CellKey(*self[:4])
+        return CellKey(self.table, self.data, self.method, self.metric)
 
 
 @dataclass(frozen=True)
@@ -61,23 +62,19 @@ class PublishedData:
     n_support_printed: bool
 
 
-class PublishedReading(NamedTuple):
-    """One way to take the words of a claim, and what is run to judge it so."""
-
-    reading: str
-    run: str
-
-
 @dataclass(frozen=True)
 class PublishedClaim:
-    """A statement outside the tables; `caveat` says where it fails or what it rests on."""
+    """A statement outside the tables; `caveat` says where it fails or what it rests on.
+
+    Each of `readings` is one way to take the words, and what is run to judge them so.
+    """
 
     key: str
     where: str
     description: str
     figures: Mapping[str, float]
     caveat: str | None
-    readings: tuple[PublishedReading, ...]
+    readings: tuple[Mapping[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -94,6 +91,7 @@ class PublishedFigure:
     note: str
 
 
+@cache
 def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     """Every result cell, in reading order; of one table if `table` is given."""
     cells = (PublishedCell(**row) for row in _content()["cells"])
@@ -102,32 +100,31 @@ def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
 
 def published_value(table: int, data: str, method: str, metric: str) -> float:
     """The printed value of one cell."""
-    for cell in published_cells():
-        if cell.key == (table, data, method, metric):
-            return cell.value
-    raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
+    found = {cell.key: cell.value for cell in published_cells(table)}
+    if (table, data, method, metric) not in found:
+        raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
+    return found[CellKey(table, data, method, metric)]
 
 
+@cache
 def published_data() -> Mapping[str, PublishedData]:
     """The two synthetic and eight real data sets by name, in the paper's order."""
     return {row["name"]: PublishedData(**row) for row in _content()["data_sets"]}
 
 
+@cache
 def published_claims() -> Mapping[str, PublishedClaim]:
     """The paper's checkable statements outside its tables, by key."""
-    return {
-        row["key"]: PublishedClaim(
-            **row | {"readings": tuple(PublishedReading(**one) for one in row["readings"])}
-        )
-        for row in _content()["claims"]
-    }
+    return {row["key"]: PublishedClaim(**row) for row in _content()["claims"]}
 
 
+@cache
 def published_figures() -> Mapping[int, PublishedFigure]:
     """Figures 1 to 4 by number."""
     return {row["number"]: PublishedFigure(**row) for row in _content()["figures"]}
 
 
+@cache
 def known_inconsistencies() -> Mapping[CellKey, str]:
     """Cells that contradict the paper itself or resist replication, each with the reason."""
     return {
@@ -161,13 +158,14 @@ def densities_outside_rates() -> tuple[str, ...]:
     For any K the density is a weighted mean of the two, so none should.
     """
     found = []
-    for table, data, method, metric, *_ in published_cells():
-        if metric == "tpr":
+    for cell in published_cells():
+        if cell.metric == "tpr":
             density, *rates = (
-                published_value(table, data, method, name) for name in ("density", "tpr", "fpr")
+                published_value(cell.table, cell.data, cell.method, name)
+                for name in ("density", "tpr", "fpr")
             )
             if not min(rates) - 2 * ROUNDING <= density <= max(rates) + 2 * ROUNDING:
-                found.append(data)
+                found.append(cell.data)
     return tuple(found)
 
 

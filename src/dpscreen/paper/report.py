@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpscreen._core.files import write_text
@@ -123,12 +123,23 @@ def render(report: Report) -> str:
     """Return the page. Whatever comes from rows is escaped; only our own SVG is taken as it is."""
     from markupsafe import Markup
 
-    drawn = {f"figure{number}": figure_view(number, report.rows) for number in NUMBERS}
-    notes = (str(one) for row in report.rows for one in row.settings.get("preparation", ()))
+    rows = report.rows
+    drawn = {f"figure{number}": figure_view(number, rows) for number in NUMBERS}
+    notes = (str(one) for row in rows for one in row.settings.get("preparation", ()))
+    # Versions as the rows record them, this machine's cores and the time that fits took.
+    versions: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for name, version in row.versions.items():
+            versions.setdefault(name, {})[version] = None
+    patterns = [" ".join(f"{length * 1.6:g}" for length in dashes) for dashes in DASHES]
     content = {
         "report": report,
         "parts": [(key, report.grids.get(key), drawn.get(key)) for key in ORDER],
-        "swatches": _swatches(),
+        # The CSS of every colour and dash pattern, for the legends.
+        "swatches": [
+            [f"stroke: var(--c{k}); stroke-dasharray: {dashes or 'none'}" for dashes in patterns]
+            for k in range(len(COLOURS))
+        ],
         "label": label,
         "rule": {
             "errors": f"{STANDARD_ERRORS:g}",
@@ -136,33 +147,14 @@ def render(report: Report) -> str:
             "relative": f"{RELATIVE_TOLERANCE:.0%}",
         },
         "fewest": FEWEST,
-        "facts": _facts(report.rows),
+        "facts": {
+            **{name: ", ".join(found) for name, found in versions.items()},
+            "cores, where this page was made": str(os.cpu_count() or "unknown"),
+            "results": how_many(len(rows), "row"),
+            "time spent in fits": duration(sum(row.seconds for row in rows)),
+        },
         # Those on λ differ by data set.
         "preparation": [one for one in dict.fromkeys(notes) if not one.startswith("λ is")],
         "svg": Markup,
     }
     return environment("dpscreen.paper").get_template("study.html").render(content)
-
-
-def _facts(rows: Sequence[TrialRow]) -> dict[str, str]:
-    """Name versions as the rows record them, this machine's cores and the time that fits took."""
-    names = dict.fromkeys(name for row in rows for name in row.versions)
-    return {
-        **{name: _several(row.versions.get(name) for row in rows) for name in names},
-        "cores, where this page was made": str(os.cpu_count() or "unknown"),
-        "results": how_many(len(rows), "row"),
-        "time spent in fits": duration(sum(row.seconds for row in rows)),
-    }
-
-
-def _several(values: Iterable[str | None]) -> str:
-    return ", ".join(dict.fromkeys(value for value in values if value is not None))
-
-
-def _swatches() -> list[list[str]]:
-    """Return the CSS of every colour and dash pattern, for the legends."""
-    patterns = [" ".join(f"{length * 1.6:g}" for length in dashes) for dashes in DASHES]
-    return [
-        [f"stroke: var(--c{colour}); stroke-dasharray: {pattern or 'none'}" for pattern in patterns]
-        for colour in range(len(COLOURS))
-    ]

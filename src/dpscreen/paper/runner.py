@@ -8,7 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from dpscreen._core.arrays import threads
 from dpscreen.models.base import one_blas_thread
 from dpscreen.paper.data import DataError, available, dataset, how_to_get
-from dpscreen.paper.experiments import Experiment
+from dpscreen.paper.experiments import Experiment, fingerprint_of
 from dpscreen.paper.results import (
     ResultStore,
     RowKey,
@@ -27,7 +27,6 @@ from dpscreen.paper.results import (
     StudyError,
     StudyRun,
     TrialRow,
-    fingerprint,
     read_rows,
 )
 from dpscreen.paper.suites import Item, all_experiments, find_items
@@ -49,8 +48,8 @@ class Job:
     @property
     def keys(self) -> dict[str, RowKey]:
         """The rows it makes, by method."""
-        place = self.experiment.suite, self.experiment.data
-        return {name: RowKey(*place, name, self.trial) for name in self.methods}
+        suite, data = self.experiment.suite, self.experiment.data
+        return {name: (suite, data, name, self.trial) for name in self.methods}
 
 
 def jobs_for(
@@ -68,24 +67,97 @@ def jobs_for(
     return jobs
 
 
-def current_rows(
-    rows: Iterable[TrialRow], wanted: Iterable[Job]
-) -> tuple[dict[RowKey, TrialRow], list[str]]:
+class Progress(NamedTuple):
+    """Trials done and planned, the one that ended last, and the time left, once one has ended."""
+
+    done: int
+    total: int
+    label: str
+    seconds_left: float | None
+
+
+def run(
+    items: Iterable[str] = (),
+    *,
+    store: ResultStore,
+    trials: int = 20,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] = lambda _now: None,
+    experiments: Sequence[Experiment] | None = None,
+) -> StudyRun:
+    """Compute the rows of these items (none: of all) that the store lacks; return all of them.
+
+    Rows are in the store as soon as they are computed, so an interrupted run can be repeated and
+    goes on where it was.
+    """
+    chosen, loaded, here = find_items(items), store.open(), available()
+    wanted, skipped = [], {}
+    for job in jobs_for(chosen, trials, experiments):
+        name = job.experiment.real_data
+        if name is None or name in here:
+            wanted.append(job)
+        elif name not in skipped:
+            skipped[name] = Skipped(name, how_to_get(dataset(name)))
+    have, problems = _current_rows(loaded, wanted)
+    left = ((job, [name for name, key in job.keys.items() if key not in have]) for job in wanted)
+    todo = [replace(job, methods=tuple(names)) for job, names in left if names]
+    if todo:
+        on_progress(Progress(0, len(todo), todo[0].label, None))
+    started, whole, past = (
+        time.perf_counter(),
+        sum(job.experiment.rough_seconds for job in todo),
+        0.0,
+    )
+    # Closed here and now, also when a row cannot be written: no worker outlives the run.
+    with closing(compute(todo, jobs or threads())) as jobs_done:
+        for done, (job, outcome) in enumerate(jobs_done, start=1):
+            if isinstance(outcome, Skipped):
+                skipped[outcome.data] = outcome
+            else:
+                for row in outcome:
+                    store.append(row)
+                    have[row.key] = row
+            past += job.experiment.rough_seconds
+            # Time left goes by the rough sizes of jobs.
+            rest = max(0.0, whole - past) if done < len(todo) else 0.0
+            seconds_left = (time.perf_counter() - started) / past * rest
+            on_progress(Progress(done, len(todo), job.label, seconds_left))
+    return StudyRun(_in_order(wanted, have), problems, tuple(skipped.values()))
+
+
+def stored_rows(
+    store: ResultStore,
+    items: Iterable[str] = (),
+    *,
+    trials: int = 20,
+    experiments: Sequence[Experiment] | None = None,
+) -> StudyRun:
+    """Return what the store has for these items without computing or writing anything."""
+    wanted = jobs_for(find_items(items), trials, experiments)
+    have, problems = _current_rows(read_rows(store.path), wanted)
+    return StudyRun(_in_order(wanted, have), problems)
+
+
+def _current_rows(
+    loaded: StudyRun, wanted: Iterable[Job]
+) -> tuple[dict[RowKey, TrialRow], tuple[str, ...]]:
     """Return the rows that were computed with today's settings and versions; count the others."""
     places = {key[:3]: job.experiment for job in wanted for key in job.keys.values()}
-    expected = {place: fingerprint(one.declared(place[2])) for place, one in places.items()}
-    have, foreign = {}, 0
-    for row in rows:
-        mark = expected.get(row.key[:3])
-        if row.fingerprint == mark:
-            have[row.key] = row
-        elif mark is not None:
-            foreign += 1
+    expected = {place: fingerprint_of(one, place[2]) for place, one in places.items()}
+    rows = [row for row in loaded.rows if row.key[:3] in expected]
+    have = {row.key: row for row in rows if row.fingerprint == expected[row.key[:3]]}
+    foreign = sum(row.fingerprint != expected[row.key[:3]] for row in rows)
     if not foreign:
-        return have, []
+        return have, loaded.problems
     unused = "made with other settings or versions; they stay in the file but are not used."
-    return have, [f"{foreign} row(s) were {unused}"]
+    return have, (*loaded.problems, f"{foreign} row(s) were {unused}")
 
+
+def _in_order(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> tuple[TrialRow, ...]:
+    return tuple(have[key] for job in wanted for key in job.keys.values() if key in have)
+
+
+# --- worker processes ---------------------------------------------------------------------------
 
 Outcome = list[TrialRow] | Skipped
 
@@ -101,17 +173,22 @@ def compute(todo: Sequence[Job], workers: int) -> Generator[tuple[Job, Outcome],
         pending = {pool.submit(_run_job, job): job for job in todo}
         for future in as_completed(pending):
             job = pending.pop(future)
-            yield job, _result(future, job)
+            try:
+                outcome = future.result()
+            except BrokenProcessPool as error:
+                lost = "a worker process ended without a word, perhaps for want of memory; the rows"
+                raise StudyError(f"{lost} computed so far are kept, run again to go on") from error
+            except Exception as error:
+                raise StudyError(f"{job.label} failed: {error}") from error
+            yield job, outcome
 
 
-def _result(future: Future[Outcome], job: Job) -> Outcome:
+def _run_job(job: Job) -> Outcome:
     try:
-        return future.result()
-    except BrokenProcessPool as error:
-        lost = "a worker process ended without a word, perhaps for want of memory; the rows "
-        raise StudyError(f"{lost}computed so far are kept, run again to go on") from error
-    except Exception as error:
-        raise StudyError(f"{job.label} failed: {error}") from error
+        with one_blas_thread():  # so that sums have one order only
+            return list(job.experiment.run(job.trial, job.methods))
+    except DataError as error:
+        return Skipped(job.experiment.data, str(error))
 
 
 @contextmanager
@@ -143,99 +220,3 @@ def _end_with_parent(lifeline: Connection) -> None:  # pragma: no cover - ends w
         lifeline.recv_bytes()
     except (EOFError, OSError):
         os._exit(1)
-
-
-def _run_job(job: Job) -> Outcome:
-    try:
-        with one_blas_thread():  # so that sums have one order only
-            return list(job.experiment.run(job.trial, job.methods))
-    except DataError as error:
-        return Skipped(job.experiment.data, str(error))
-
-
-class Progress(NamedTuple):
-    """Trials done and planned, the one that ended last, and the time left, once one has ended."""
-
-    done: int
-    total: int
-    label: str
-    seconds_left: float | None
-
-
-def run(
-    items: Iterable[str] = (),
-    *,
-    store: ResultStore,
-    trials: int = 20,
-    jobs: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    experiments: Sequence[Experiment] | None = None,
-) -> StudyRun:
-    """Compute the rows of these items (none: of all) that the store lacks; return all of them.
-
-    Rows are in the store as soon as they are computed, so an interrupted run can be repeated and
-    goes on where it was.
-    """
-    chosen = find_items(items)
-    loaded = store.open()
-    wanted, skipped = _without_missing_data(jobs_for(chosen, trials, experiments))
-    have, problems = current_rows(loaded.rows, wanted)
-    left = ((job, [name for name, key in job.keys.items() if key not in have]) for job in wanted)
-    todo = [replace(job, methods=tuple(names)) for job, names in left if names]
-    done: list[Job] = []
-    report = on_progress or (lambda _now: None)
-    if todo:
-        report(_progress(done, todo, 0.0))
-    started = time.perf_counter()
-    # Closed here and now, also when a row cannot be written: no worker outlives the run.
-    with closing(compute(todo, jobs or threads())) as jobs_done:
-        for job, outcome in jobs_done:
-            if isinstance(outcome, Skipped):
-                skipped[outcome.data] = outcome
-            else:
-                for row in outcome:
-                    store.append(row)
-                    have[row.key] = row
-            done.append(job)
-            report(_progress(done, todo, time.perf_counter() - started))
-    found = (*loaded.problems, *problems)
-    return StudyRun(_in_order(wanted, have), found, tuple(skipped.values()))
-
-
-def stored_rows(
-    store: ResultStore,
-    items: Iterable[str] = (),
-    *,
-    trials: int = 20,
-    experiments: Sequence[Experiment] | None = None,
-) -> StudyRun:
-    """Return what the store has for these items without computing or writing anything."""
-    wanted = jobs_for(find_items(items), trials, experiments)
-    loaded = read_rows(store.path)
-    have, problems = current_rows(loaded.rows, wanted)
-    return StudyRun(_in_order(wanted, have), (*loaded.problems, *problems))
-
-
-def _in_order(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> tuple[TrialRow, ...]:
-    return tuple(have[key] for job in wanted for key in job.keys.values() if key in have)
-
-
-def _without_missing_data(wanted: Iterable[Job]) -> tuple[list[Job], dict[str, Skipped]]:
-    here = available()
-    kept, skipped = [], {}
-    for job in wanted:
-        name = job.experiment.real_data
-        if name is None or name in here:
-            kept.append(job)
-        elif name not in skipped:
-            skipped[name] = Skipped(name, how_to_get(dataset(name)))
-    return kept, skipped
-
-
-def _progress(done: Sequence[Job], todo: Sequence[Job], seconds: float) -> Progress:
-    """Report how far the jobs have come. Time left goes by their rough sizes."""
-    if not done:
-        return Progress(0, len(todo), todo[0].label, None)
-    past, whole = (sum(job.experiment.rough_seconds for job in jobs) for jobs in (done, todo))
-    left = seconds / past * max(0.0, whole - past) if len(done) < len(todo) else 0.0
-    return Progress(len(done), len(todo), done[-1].label, left)

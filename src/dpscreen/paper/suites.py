@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from dpscreen._core.words import meant
-from dpscreen.paper.data import ABLATION, PAPER, Preparation
 from dpscreen.paper.experiments import (
     PROCESS,
     Experiment,
-    MeanFilled,
     RealData,
     Regression,
-    Scattered,
     Simulation,
     UniformProcess,
 )
@@ -65,9 +62,9 @@ def all_experiments() -> tuple[Experiment, ...]:
 
 def synthetic_suite() -> tuple[Regression, ...]:
     """Table 1 and Figure 1: λ = 50, T = 1000, (4.9, 1/4000) and (0.1, 1/12000)."""
-    names = ("rnm-screen", "adp-screen", "uniform-zeroing", "dp-fw", *RULES)
+    names = ("rnm-screen", "adp-screen", "uniform-zeroing", "dp-fw", *RULES, *proven_names())
     return tuple(
-        _regression("synthetic", _simulation(data, 50.0, 0.02, 0.25), names, KEPT)
+        Regression("synthetic", _simulation(data, 50.0, 0.02, 0.25), _methods(names), KEPT)
         for data in SYNTHETIC
     )
 
@@ -76,15 +73,21 @@ def real_suite() -> tuple[Regression, ...]:
     """Tables 2 and 3 and Figure 2: Yeo-Johnson, LASSO with an intercept."""
     names = (
         "rnm-screen", "rnm-screen-longer", "dp-fw", "oracle-k-fw", "preselect-k-fw", "lasso",
-        *RULES, *ENDS, *ITERATIONS,
+        *RULES, *ENDS, *ITERATIONS, *proven_names(),
     )  # fmt: skip
-    return _real("real", PAPER, names, intercept=True)
+    return tuple(
+        Regression("real", source, _methods(names), ("mse",), r2_intercept=True)
+        for source in _real_sources(transform=True)
+    )
 
 
 def ablation_suite() -> tuple[Regression, ...]:
     """Tables 4 and 5: no Yeo-Johnson, LASSO without an intercept."""
-    names = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *ENDS)
-    return _real("ablation", ABLATION, names, intercept=False)
+    names = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *ENDS, *proven_names())
+    return tuple(
+        Regression("ablation", source, _methods(names), ("mse",), False)
+        for source in _real_sources(transform=False)
+    )
 
 
 def long_suite() -> tuple[Regression, ...]:
@@ -102,8 +105,8 @@ def adp_suite() -> tuple[Regression, ...]:
     curves = (*KEPT, "wolfe_gap")
     uncorrelated, correlated = (_simulation(data, 5.0, 0.5, 0.5) for data in SYNTHETIC)
     return (
-        _regression("adp", uncorrelated, names, curves, proven=False),
-        _regression("adp", correlated, EXPERIMENT_A, curves, proven=False),
+        Regression("adp", uncorrelated, _methods(names), curves),
+        Regression("adp", correlated, _methods(EXPERIMENT_A), curves),
     )
 
 
@@ -115,25 +118,24 @@ def zero_start_suite() -> tuple[Regression, ...]:
 
 def choices_suite() -> tuple[Regression, ...]:
     """What the paper does not say and this study had to choose, chosen otherwise."""
-    block = [one.source for one in synthetic_suite()]
-    real = {one.data: one.source for one in real_suite()}
+    block = [_simulation(data, 50.0, 0.02, 0.25) for data in SYNTHETIC]
+    real = {source.name: source for source in _real_sources(transform=True)}
     thirds = {name: round(data.n_features / 3) for name, data in published_data().items()}
     sources: list[tuple[Simulation | RealData, tuple[str, ...]]] = [
-        *((Scattered(**vars(one)), ("rnm-screen-scattered",)) for one in block),
+        *((replace(one, scattered=True), ("rnm-screen-scattered",)) for one in block),
         *((one, ("rnm-screen-whole-loss",)) for one in block),
         *(
-            (replace(one, n_support=thirds[name]), _otherwise("third"))
+            (replace(one, n_support=thirds[name]), ("rnm-screen-third", "oracle-k-fw-third"))
             for name, one in real.items()
-            if isinstance(one, RealData) and thirds[name] != one.n_support
+            if thirds[name] != one.n_support
         ),
-        (MeanFilled(**vars(real["communities"])), _otherwise("filled")),
+        (
+            replace(real["communities"], mean_filled=True),
+            ("rnm-screen-filled", "oracle-k-fw-filled"),
+        ),
         *((one, PRESELECTED) for one in real.values()),
     ]
     return tuple(Regression(CHOICES, source, _methods(names)) for source, names in sources)
-
-
-def _otherwise(name: str) -> tuple[str, ...]:
-    return (f"rnm-screen-{name}", f"oracle-k-fw-{name}")
 
 
 def theorem2_suite() -> tuple[UniformProcess, ...]:
@@ -142,25 +144,23 @@ def theorem2_suite() -> tuple[UniformProcess, ...]:
     return tuple(UniformProcess(d, T) for d, T in sizes)
 
 
-def _real(
-    suite: str, preparation: Preparation, names: tuple[str, ...], *, intercept: bool
-) -> tuple[Regression, ...]:
-    changed = {} if preparation.yeo_johnson else ABLATION_SUPPORT
+def _real_sources(*, transform: bool) -> list[RealData]:
+    """Return the real sets, the largest first: the LASSO has an intercept after the transform."""
+    changed = {} if transform else ABLATION_SUPPORT
     sets = [data for name, data in published_data().items() if name not in SYNTHETIC]
-    sources = (
+    return [
         RealData(
             name=data.name,
-            preparation=preparation,
+            transform=transform,
             n_support=changed.get(data.name, data.n_support),
-            intercept=intercept,
+            intercept=transform,
             n_iter=data.n_iter,
             epsilon=EPSILON,
             epsilon_share=0.02,
             delta_share=0.25,
         )
         for data in sorted(sets, key=lambda data: -data.n_rows * data.n_features)
-    )
-    return tuple(_regression(suite, source, names, ("mse",), intercept) for source in sources)
+    ]
 
 
 def _simulation(name: str, radius: float, epsilon_share: float, delta_share: float) -> Simulation:
@@ -178,19 +178,6 @@ def _simulation(name: str, radius: float, epsilon_share: float, delta_share: flo
         epsilon_share=epsilon_share,
         delta_share=delta_share,
     )
-
-
-def _regression(
-    suite: str,
-    source: Simulation | RealData,
-    names: tuple[str, ...],
-    series: tuple[str, ...],
-    r2_intercept: bool | None = None,
-    *,
-    proven: bool = True,
-) -> Regression:
-    names = (*names, *proven_names()) if proven else names
-    return Regression(suite, source, _methods(names), series, r2_intercept)
 
 
 def _methods(names: Iterable[str]) -> tuple[Method, ...]:

@@ -129,18 +129,19 @@ def all_tables(
     index: RowIndex, cells: Sequence[CellCheck], findings: Sequence[Finding]
 ) -> Iterator[Grid]:
     """Return the tally, the paper's tables, and the small ones that there are rows for."""
-    tally = [(f"Table {n}", [one for one in cells if one.cell.table == n]) for n in TABLES]
-    yield _small_table("summary", (_tally_row(*one) for one in (*tally, ("all", cells))))
-    for number, (_, own) in zip(TABLES, tally, strict=True):
+    of_table = {n: [one for one in cells if one.cell.table == n] for n in TABLES}
+    tallies = [(f"Table {n}", own) for n, own in of_table.items()]
+    yield _small_table("summary", [_tally(*one) for one in (*tallies, ("all", cells))])
+    for number, own in of_table.items():
         yield _paper_table(number, own, index)
     for grid in (
-        _small_table("r2", _r2_rows(index)),
-        _small_table("control", _control_rows(index)),
-        _small_table(ZERO_START, _zero_start_rows(index)),
+        _r2_table(index),
+        _control_table(index),
+        _zero_start_table(index),
         _choices_table(index),
-        _small_table("theorem2", _theorem2_rows(index)),
+        _theorem2_table(index),
         _audit_table(findings),
-        _small_table("proven", _proven_settings(index)),
+        _proven_table(index),
     ):
         if grid.sections and grid.sections[0].lines:
             yield grid
@@ -151,7 +152,15 @@ def all_tables(
 
 def _paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Grid:
     """Return one table; `cells` are its own, checked, in reading order."""
-    notes, suite = _notes(cells), SUITE_OF_TABLE[number]
+    suite, details = SUITE_OF_TABLE[number], defaultdict(list)
+    for found in cells:
+        if found.reason:
+            details[found.reason].append(f"{_name(found)}: {found.detail}")
+    # Cells that differ are gathered under the reasons they share.
+    notes = {
+        reason: Note(letters(place), reason, tuple(texts), explained=reason != UNEXPLAINED)
+        for place, (reason, texts) in enumerate(details.items())
+    }
     methods = tuple(dict.fromkeys(found.cell.method for found in cells))
     proven = tuple(name for name in proven_names() if any(name in c.proven for c in cells))
     columns: Columns = tuple((label(method), ("printed", "here")) for method in methods)
@@ -159,12 +168,21 @@ def _paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Gr
         columns += (("Proven, same stated budget", tuple(map(_proven_label, proven))),)
     sections = []
     for data, of_data in groupby(cells, key=lambda found: found.cell.data):
-        published, own = (str(published_data()[data].n_iter),), (suite, data)
-        steps = [text for name in methods for text in (*published, _n_iter(index, *own, name))]
-        steps += [_n_iter(index, *own, name) for name in proven]
-        iterations = ("iterations T", tuple(map(GridNumber, steps)))
+        facts, here = published_data()[data], {}
+        for name in (*methods, *proven):
+            rows = index.rows(suite, data, name)
+            made = [row.settings["n_iter"] for row in rows if "n_iter" in row.settings]
+            here[name] = span(made) if made else NOTHING
+        texts = [text for name in methods for text in (str(facts.n_iter), here[name])]
+        texts += [here[name] for name in proven]
+        iterations = ("iterations T", tuple(map(GridNumber, texts)))
+        count = ABLATION_SUPPORT.get(data, facts.n_support)
+        count = count if suite == "ablation" else facts.n_support
+        detail = f"n = {facts.n_rows}, d = {facts.n_features}, K = {count}"
+        for row in index.rows(suite, data, "rnm-screen")[:1]:
+            detail += f", λ = {row.settings['radius']:.4g}"
         lines = (iterations, *_lines(list(of_data), proven, notes))
-        sections.append(Section(lines, label(data), _settings(data, suite, index)))
+        sections.append(Section(lines, label(data), detail))
     return Grid(
         key=f"table{number}",
         title=f"Table {number}. {all_items()[f'table{number}'].title}",
@@ -174,12 +192,6 @@ def _paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Gr
         notes=tuple(notes.values()),
         remarks=tuple(_remarks(number, cells)),
     )
-
-
-def _n_iter(index: RowIndex, suite: str, data: str, method: str) -> str:
-    rows = index.rows(suite, data, method)
-    found = [row.settings["n_iter"] for row in rows if "n_iter" in row.settings]
-    return span(found) if found else NOTHING
 
 
 def _lines(
@@ -203,14 +215,6 @@ def _proven_label(method: str) -> str:
     return METHODS[method].label.removeprefix("Proven ")
 
 
-def _settings(data: str, suite: str, index: RowIndex) -> str:
-    facts = published_data()[data]
-    count = ABLATION_SUPPORT.get(data, facts.n_support) if suite == "ablation" else facts.n_support
-    text = f"n = {facts.n_rows}, d = {facts.n_features}, K = {count}"
-    rows = index.rows(suite, data, "rnm-screen")
-    return f"{text}, λ = {rows[0].settings['radius']:.4g}" if rows else text
-
-
 def _remarks(number: int, cells: Sequence[CellCheck]) -> Iterator[str]:
     trials = [found.ours.trials for found in cells if found.ours and found.ours.standard_error]
     if trials:
@@ -230,7 +234,7 @@ def _remarks(number: int, cells: Sequence[CellCheck]) -> Iterator[str]:
     if number in BOLD:
         yield (
             f"Bold: significantly better than {BOLD[number]} by a sign test (two-sided, 0.05)."
-            + (_agreement_with_bold(cells))
+            f"{_agreement_with_bold(cells)}"
         )
 
 
@@ -263,18 +267,6 @@ def _name(found: CellCheck) -> str:
     return f"{label(cell.data)}, {metric_name(cell.metric)} of {label(cell.method)}"
 
 
-def _notes(cells: Sequence[CellCheck]) -> dict[str, Note]:
-    """Gather the cells that differ under the reasons they share."""
-    details = defaultdict(list)
-    for found in cells:
-        if found.reason:
-            details[found.reason].append(f"{_name(found)}: {found.detail}")
-    return {
-        reason: Note(letters(place), reason, tuple(found), explained=reason != UNEXPLAINED)
-        for place, (reason, found) in enumerate(details.items())
-    }
-
-
 # --- the small ones -----------------------------------------------------------------------------
 
 
@@ -283,62 +275,51 @@ def _small_table(key: str, rows: Iterable[Sequence[str]]) -> Grid:
     return flat_grid(key, texts["title"], texts["columns"], rows, texts["remark"])
 
 
-def _tally_row(name: str, cells: Sequence[CellCheck]) -> tuple[str, ...]:
-    verdicts = [found.verdict for found in cells]
-    match, *rest = (verdicts.count(verdict) for verdict in ("matches", "differs", "not run"))
-    spread, narrow = sum(found.by_spread for found in cells), summarise(cells, counted=True)
-    return (name, *map(str, (len(cells), match, spread, *rest, *narrow[:3])))
+def _tally(name: str, cells: Sequence[CellCheck]) -> list[str]:
+    whole, narrow = summarise(cells), summarise(cells, counted=True)
+    counts = (len(cells), whole.matching, whole.by_spread, whole.run - whole.matching)
+    return [name, *map(str, (*counts, whole.not_run, *narrow[:3]))]
 
 
-def _r2_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+def _r2_table(index: RowIndex) -> Grid:
+    rows = []
     for one in check_r2(index):
-        yield (
-            f"Table {one.table}, {label(one.data)}",
-            decimals(one.printed),
-            mean_and_error(one.unchosen),
-            mean_and_error(one.unchosen_at_random),
-            mean_and_error(one.missed),
-            mean_and_error(one.missed_at_random),
-            one.fits,
-        )
+        both = (one.unchosen, one.unchosen_at_random, one.missed, one.missed_at_random)
+        place = f"Table {one.table}, {label(one.data)}"
+        rows.append((place, decimals(one.printed), *map(mean_and_error, both), one.fits))
+    return _small_table("r2", rows)
 
 
 def _audit_table(findings: Sequence[Finding]) -> Grid:
-    rows = (
-        (
-            one.title,
-            f"{one.claimed:g}",
-            f"{one.delta:.2g}",
-            f"≥ {one.certified:.2f}",
-            f"{one.runs}",
-            one.verdict if one.as_expected else f"{one.verdict} (NOT expected)",
-        )
-        for one in findings
-    )
+    rows = []
+    for one in findings:
+        verdict = one.verdict if one.as_expected else f"{one.verdict} (NOT expected)"
+        claim = (f"{one.claimed:g}", f"{one.delta:.2g}")
+        rows.append((one.title, *claim, f"≥ {one.certified:.2f}", f"{one.runs}", verdict))
     grid = _small_table("audit", rows)
     confidence = f"{findings[0].confidence:.1%}" if findings else ""
     return replace(grid, remarks=(grid.remarks[0].format(confidence=confidence),))
 
 
-def _control_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+def _control_table(index: RowIndex) -> Grid:
+    rows = []
     for one in check_control(index):
-        yield (
-            f"{label(one.data)}, {metric_name(one.metric)}",
-            mean_and_error(one.screened),
-            mean_and_error(one.control),
-            one.difference.signed,
-            "yes" if one.difference.is_zero else "NO",
-        )
+        means = mean_and_error(one.screened), mean_and_error(one.control)
+        same = "yes" if one.difference.is_zero else "NO"
+        name = f"{label(one.data)}, {metric_name(one.metric)}"
+        rows.append((name, *means, one.difference.signed, same))
+    return _small_table("control", rows)
 
 
-def _zero_start_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+def _zero_start_table(index: RowIndex) -> Grid:
+    rows = []
     for one in check_zero_start(index):
         suite = "synthetic" if one.data in SYNTHETIC else "real"
-        random = (
-            index.estimate(suite, one.data, name, "density") for name in ("dp-fw", "rnm-screen")
-        )
+        methods = ("dp-fw", "rnm-screen")
+        random = (index.estimate(suite, one.data, name, "density") for name in methods)
         densities = map(mean_and_error, (*random, one.dp_fw, one.rnm))
-        yield (label(one.data), *densities, f"{one.sparser} of {one.trials}")
+        rows.append((label(one.data), *densities, f"{one.sparser} of {one.trials}"))
+    return _small_table(ZERO_START, rows)
 
 
 K_CHOICE = "K: what fits the printed counts, or d/3 rounded"
@@ -378,9 +359,9 @@ def _choices_table(index: RowIndex) -> Grid:
     return replace(_small_table(CHOICES, ()), sections=grouped)
 
 
-def _theorem2_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
-    for one in check_theorem2(index):
-        yield (
+def _theorem2_table(index: RowIndex) -> Grid:
+    rows = [
+        (
             f"d = {one.n_features}, T = {one.n_iter}",
             f"{one.simulated.mean:.2f} ± {one.simulated.standard_error:.2f}",
             f"{one.corrected:.2f}",
@@ -390,9 +371,13 @@ def _theorem2_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
             f"{one.corrected_limit:.2f}",
             f"{one.published_limit:.2f}",
         )
+        for one in check_theorem2(index)
+    ]
+    return _small_table("theorem2", rows)
 
 
-def _proven_settings(index: RowIndex) -> Iterator[tuple[str, ...]]:
+def _proven_table(index: RowIndex) -> Grid:
+    """Show the settings of proven methods; those with the same settings share a row."""
     suites = {"synthetic": "Table 1", "real": "Tables 2, 3", "ablation": "Tables 4, 5"}
     names = ("epsilon", "delta", "rho", "n_iter", "radius", "clip", "target_bound")
     users = defaultdict(list)
@@ -401,4 +386,5 @@ def _proven_settings(index: RowIndex) -> Iterator[tuple[str, ...]]:
             found = (row.settings.get(name) for name in names)
             texts = (NOTHING if value is None else f"{value:.4g}" for value in found)
             users[f"{suites[suite]}, {label(data)}", *texts].append(_proven_label(method))
-    return ((place, ", ".join(methods), *rest) for (place, *rest), methods in users.items())
+    rows = ((place, ", ".join(methods), *rest) for (place, *rest), methods in users.items())
+    return _small_table("proven", rows)

@@ -272,16 +272,12 @@ def solve_gcd(task: Task) -> Solution:
         noisy, _ = task.spending.release_sum(
             int(sums[feature]), most=UNITS, bound=clip, cost=value, purpose="its gradient"
         )
-        if overshot(noisy, float(last[feature])):
+        # The step before went more than twice too far, by released numbers (Lemma 7).
+        if noisy * last[feature] < 0 and abs(noisy) >= abs(last[feature]):
             lengths[feature] /= 2
         last[feature] = noisy
         walk.move(feature, -float(lengths[feature]) * noisy / walk.curvature)
     return walk.solution()
-
-
-def overshot(gradient: float, before: float) -> bool:
-    """Whether a step went more than twice too far, by released numbers (Lemma 7)."""
-    return gradient * before < 0 and abs(gradient) >= abs(before)
 
 
 class StepLength:
@@ -299,16 +295,12 @@ class StepLength:
         return (1 - t / self._n_iter / 2) * self._length
 
     def follow(self, way: Array) -> None:
-        """Take note of the direction that was released."""
-        if self._last is not None and turned_back(way, self._last):
-            self._length /= 2
+        """Take note of the direction that was released, which may point back."""
+        if self._last is not None:
+            sizes = float(np.linalg.norm(way) * np.linalg.norm(self._last))
+            if float(way @ self._last) < -TURN * sizes:
+                self._length /= 2
         self._last = way
-
-
-def turned_back(way: Array, before: Array) -> bool:
-    """Whether a step went too far, by released numbers: the next way points back (Lemma 7)."""
-    sizes = float(np.linalg.norm(way) * np.linalg.norm(before))
-    return float(way @ before) < -TURN * sizes
 
 
 def solve_iht(task: Task) -> Solution:

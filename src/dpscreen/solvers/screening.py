@@ -84,14 +84,12 @@ class Elimination:
     def screen(self, point: Point, _t: int) -> Iterable[int]:
         """Reject the features whose score is negative."""
         scores = self._rule(self._design, point, radius=self._radius)
-        rejected = np.flatnonzero(self.active & (scores < -self._rounding(point)))
+        # A needed feature may score 0 at the optimum, up to rounding.
+        largest = float(np.abs(point.gradient()).max())
+        rounding = 1e-12 * max(1.0, self._radius) * largest / self._design.n_rows
+        rejected = np.flatnonzero(self.active & (scores < -rounding))
         self.active[rejected] = False
         return rejected.tolist()
-
-    def _rounding(self, point: Point) -> float:
-        """Return how far below 0 a score must be: a needed feature may score 0 at the optimum."""
-        largest = float(np.abs(point.gradient()).max())
-        return 1e-12 * max(1.0, self._radius) * largest / self._design.n_rows
 
 
 SCREENING = "screening"
@@ -125,7 +123,8 @@ def published_adp(
 
     def screen(point: Point, _t: int) -> Iterable[int]:
         scores = published_scores(design, point, radius=radius)
-        return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
+        noisy = accountant.release(mechanism, scores, purpose=SCREENING)
+        return np.flatnonzero(noisy < 0).tolist()
 
     return only_at(at, screen)
 
@@ -172,7 +171,8 @@ def proven_adp(
 
     def screen(point: ExactPoint, _t: int) -> Iterable[int]:
         scores = exact_relaxed_scores(point, squares, rule)
-        return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
+        noisy = accountant.release(mechanism, scores, purpose=SCREENING)
+        return np.flatnonzero(noisy < 0).tolist()
 
     return only_at(at, screen)
 
@@ -189,11 +189,6 @@ def _relaxed_bound(rule: RelaxedRule) -> float:
     )
     # A relative 1e-12 outweighs the float64 arithmetic of the line above many times over.
     return change / rule.radius * (1 + 1e-12) + rule.rounding * _relaxed_unit(rule)
-
-
-def _negative(noisy: Array) -> list[int]:
-    found: list[int] = np.flatnonzero(noisy < 0).tolist()
-    return found
 
 
 # --- Frank-Wolfe, with or without screening -------------------------------------------------------

@@ -75,9 +75,9 @@ class Regions:
         self.high = np.vstack((edge, ordered[::-1]))
 
     @property
-    def n_models(self) -> int:
-        """Return m."""
-        return len(self.low) - 1
+    def least_depth(self) -> int:
+        """Return t: only points of at least this depth can be drawn."""
+        return (len(self.low) - 1) // 4
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -90,11 +90,6 @@ class Regions:
         return list(zip(self.low[depth].tolist(), self.high[depth].tolist(), strict=True))
 
 
-def least_depth(n_models: int) -> int:
-    """Return t: only points of at least this depth can be drawn."""
-    return n_models // 4
-
-
 # --- may a deep point be drawn? -------------------------------------------------------------------
 
 
@@ -104,19 +99,15 @@ def distance_to_unsafe(sizes: Sequence[int], n_models: int, epsilon: float, delt
     Sizes N_i are of `Regions`. It is the count of k ≥ 0 with N_{t−1−k} ≤ δe^{ε(g−1)/2}N_{t+g+k} for
     some g ≥ 0, up to t. One model moves it by at most 1 (docs/peers.md, Lemma 43).
     """
-    least = least_depth(n_models)
+    least = n_models // 4
     factors = allowances(n_models, epsilon, delta)
 
-    def safe(k: int) -> bool:
+    def unsafe(k: int) -> bool:
         inner = sizes[least + k : n_models + 1]
         outer = sizes[least - 1 - k] << SHIFT
-        return any(outer <= factor * size for factor, size in zip(factors, inner, strict=False))
+        return all(outer > factor * size for factor, size in zip(factors, inner, strict=False))
 
-    low, high = 0, least
-    while low < high:  # safe(k) implies safe(k − 1)
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if safe(middle) else (low, middle)
-    return low
+    return bisect_left(range(least), True, key=unsafe)  # unsafe(k) implies unsafe(k + 1)
 
 
 SHIFT = 256
@@ -152,14 +143,12 @@ class SafetyTest:
 
     def __call__(self, distance: int, noise: Noise) -> bool:
         """Release whether it passes."""
-        up, down = (self._geometric(noise) for _ in range(2))
-        return distance + up - down >= self.threshold
-
-    def _geometric(self, noise: Noise) -> int:
-        count = 0
+        up, down = 0, 0
         while below_exponential(0, 0, self.epsilon, noise):
-            count += 1
-        return count
+            up += 1
+        while below_exponential(0, 0, self.epsilon, noise):
+            down += 1
+        return distance + up - down >= self.threshold
 
 
 # --- a deep point ---------------------------------------------------------------------------------
@@ -176,35 +165,26 @@ class DeepPoint:
     epsilon: Fraction
 
     def __call__(self, regions: Regions, noise: Noise) -> Integers:
-        """Release the point."""
-        depth = self._depth(regions, noise)
+        """Release the point: its depth i, with weight (N_i − N_{i+1})e^{εi/2}, then its place."""
+        counts = [here - deeper for here, deeper in pairwise(regions.sizes)]
+        filled = [depth for depth in range(regions.least_depth, len(counts)) if counts[depth]]
+        # The weights over that of the deepest, in units of 2^−64: points·e^{−x}.
+        shells = [(counts[i] << 64, (filled[-1] - i) * self.epsilon / 2) for i in filled]
+        depth = filled[_weighted(shells, noise)]
         outer = regions.box(depth)
         inner = regions.box(depth + 1) if regions.sizes[depth + 1] else None
         return np.array(_in_shell(outer, inner, noise), dtype=np.int64)
 
-    def _depth(self, regions: Regions, noise: Noise) -> int:
-        """Draw a depth i with weight (N_i − N_{i+1})e^{εi/2}, exactly, by rejection."""
-        shells = self._shells(regions)
-        bounds = [
-            math.floor(points * exponential_enclosure(x, 30)[1]) + 1 for _, points, x in shells
-        ]
-        ends = list(accumulate(bounds))
-        while True:
-            number = noise.below(ends[-1])
-            place = bisect_right(ends, number)
-            depth, points, x = shells[place]
-            if _below(number - ends[place] + bounds[place], points, x, noise):
-                return depth
 
-    def _shells(self, regions: Regions) -> list[tuple[int, int, Fraction]]:
-        """Return depths, 2^64 times how many points have just that, and what weighs them down."""
-        counts = [here - deeper for here, deeper in pairwise(regions.sizes)]
-        least = least_depth(regions.n_models)
-        filled = [depth for depth in range(least, len(counts)) if counts[depth]]
-        deepest = filled[-1]
-        return [
-            (depth, counts[depth] << 64, (deepest - depth) * self.epsilon / 2) for depth in filled
-        ]
+def _weighted(shells: Sequence[tuple[int, Fraction]], noise: Noise) -> int:
+    """Draw a place with weight points·e^{−x}, exactly, by rejection."""
+    bounds = [math.floor(points * exponential_enclosure(x, 30)[1]) + 1 for points, x in shells]
+    ends = list(accumulate(bounds))
+    while True:
+        number = noise.below(ends[-1])
+        place = bisect_right(ends, number)
+        if _below(number - ends[place] + bounds[place], *shells[place], noise):
+            return place
 
 
 def _below(place: int, factor: int, x: Fraction, noise: Noise) -> bool:
@@ -227,33 +207,22 @@ def _in_shell(outer: Box, inner: Box | None, noise: Noise) -> list[int]:
 
     The shell is cut by the first coordinate that lies outside the inner box.
     """
+    whole = [high - low + 1 for low, high in outer]
     if inner is None:
-        return [_between(side, noise) for side in outer]
-    inside, whole = [_width(side) for side in inner], [_width(side) for side in outer]
+        return [low + noise.below(width) for (low, _), width in zip(outer, whole, strict=True)]
+    inside = [high - low + 1 for low, high in inner]
     counts = [
         math.prod(inside[:j]) * (whole[j] - inside[j]) * math.prod(whole[j + 1 :])
         for j in range(len(outer))
     ]
-    number, first = noise.below(sum(counts)), 0
-    while number >= counts[first]:
-        number, first = number - counts[first], first + 1
-    before = [_between(side, noise) for side in inner[:first]]
-    after = [_between(side, noise) for side in outer[first + 1 :]]
-    return [*before, _beside(outer[first], inner[first], noise), *after]
-
-
-def _width(side: tuple[int, int]) -> int:
-    return side[1] - side[0] + 1
-
-
-def _between(side: tuple[int, int], noise: Noise) -> int:
-    return side[0] + noise.below(_width(side))
-
-
-def _beside(outer: tuple[int, int], inner: tuple[int, int], noise: Noise) -> int:
-    """Draw a number of the outer interval that is not in the inner one."""
-    number = outer[0] + noise.below(_width(outer) - _width(inner))
-    return number if number < inner[0] else number + _width(inner)
+    number = noise.below(sum(counts))
+    first = bisect_right(list(accumulate(counts)), number)
+    before = [inner[j][0] + noise.below(inside[j]) for j in range(first)]
+    after = [outer[j][0] + noise.below(whole[j]) for j in range(first + 1, len(outer))]
+    beside = outer[first][0] + noise.below(whole[first] - inside[first])
+    if beside >= inner[first][0]:
+        beside += inside[first]
+    return [*before, beside, *after]
 
 
 # --- many models ----------------------------------------------------------------------------------
@@ -301,20 +270,15 @@ def models_needed(n_weights: int, epsilon: float, delta: float) -> int | None:
     rest = float(Fraction(epsilon) * (1 - TEST_SHARE))
 
     def passes(m: int) -> bool:
-        return _usual_distance(m, n_weights, rest, delta) >= wanted
+        # Regions are as wide as quantiles of a normal are apart.
+        places = np.arange(1, m // 2 + 1) / (m + 1)
+        levels = np.rint(-(2.0**20) * ndtri(places)).astype(np.int64).tolist()
+        sizes = [MOST**n_weights, *(level**n_weights for level in levels)]
+        sizes += [0] * (m + 2 - len(sizes))
+        return distance_to_unsafe(sizes, m, rest, delta) >= wanted
 
     place = bisect_left(MODELS, True, key=passes)
     return MODELS[place] if place < len(MODELS) else None
-
-
-@cache
-def _usual_distance(n_models: int, n_weights: int, epsilon: float, delta: float) -> int:
-    """Return the distance for regions as wide as quantiles of a normal are apart."""
-    places = np.arange(1, n_models // 2 + 1) / (n_models + 1)
-    levels = np.rint(-(2.0**20) * ndtri(places)).astype(np.int64).tolist()
-    sizes = [MOST**n_weights, *(level**n_weights for level in levels)]
-    sizes += [0] * (n_models + 2 - len(sizes))
-    return distance_to_unsafe(sizes, n_models, epsilon, delta)
 
 
 def affordable(n_rows: int, n_weights: int, epsilon: float, delta: float) -> bool:
@@ -412,18 +376,16 @@ def concordance(x: Array, y: Array) -> int:
     """
     from scipy.stats import kendalltau
 
-    pairs = _untied_pairs(x), _untied_pairs(y)
-    if not all(pairs):
+    untied = []
+    for values in (x, y):
+        counts = np.unique(values, return_counts=True)[1].astype(object)
+        untied.append(int(len(x) * (len(x) - 1) - (counts * (counts - 1)).sum()) // 2)
+    if not all(untied):
         return 0
     if len(x) == 2:
         return int(np.sign((x[0] - x[1]) * (y[0] - y[1])))
     tau = kendalltau(x, y, method="asymptotic").statistic
-    return round(float(tau) * math.sqrt(pairs[0]) * math.sqrt(pairs[1]))
-
-
-def _untied_pairs(values: Array) -> int:
-    counts = np.unique(values, return_counts=True)[1].astype(object)
-    return int((len(values) * (len(values) - 1) - (counts * (counts - 1)).sum()) // 2)
+    return round(float(tau) * math.sqrt(untied[0]) * math.sqrt(untied[1]))
 
 
 def release_features(

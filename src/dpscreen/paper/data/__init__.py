@@ -1,14 +1,14 @@
 """Data to study the methods on: simulators, the paper's real data sets, and their preparation.
 
 >>> table = load("housing")                    # as published, checked against a content hash
->>> ready = prepare(table, PAPER)              # not private: see `ready.notes`
+>>> ready = prepare(table)                     # not private: see `ready.notes`
 
 `fetch` downloads a data set that `load` does not find. Preparation reads its parameters off the
 data and is outside every privacy guarantee (erratum E8).
 """
 
 from dpscreen.paper.data.fetch import fetch
-from dpscreen.paper.data.prepare import ABLATION, PAPER, Preparation, Simulated, prepare, synthetic
+from dpscreen.paper.data.prepare import Simulated, prepare, synthetic
 from dpscreen.paper.data.store import (
     CATALOGUE,
     Dataset,
@@ -25,14 +25,11 @@ from dpscreen.paper.data.store import (
 from dpscreen.tables.declaration import DataError
 
 __all__ = [
-    "ABLATION",
     "CATALOGUE",
-    "PAPER",
     "DataError",
     "Dataset",
     "DatasetTable",
     "MissingDataset",
-    "Preparation",
     "Simulated",
     "UnknownDataset",
     "available",

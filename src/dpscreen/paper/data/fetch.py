@@ -10,7 +10,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -29,7 +29,6 @@ from dpscreen.tables.declaration import first_line
 
 if TYPE_CHECKING:
     import pandas as pd
-    import requests
 
 Converter = Callable[[bytes, Sequence[str]], "pd.DataFrame"]
 Progress = Callable[[int, int], None]
@@ -51,31 +50,23 @@ def convert(payload: bytes, entry: Dataset) -> dict[str, pd.DataFrame]:
     """The data set's files, by name, from what its archive delivers."""
     assert entry.archive is not None, "there is an archive to convert from"
     if entry.archive.member is not None:
-        payload = zip_member(payload, entry.archive.member)
+        payload = _zip_member(payload, entry.archive.member)
     columns = (*entry.features, *(file.target for file in entry.files))
     whole = CONVERTERS[entry.archive.converter](payload, columns)
     return {file.name: whole[[*entry.features, file.target]] for file in entry.files}
 
 
-def zip_member(payload: bytes, name: str) -> bytes:
+def _zip_member(payload: bytes, name: str) -> bytes:
     """The file of that name, in whatever folder or inner zip of the archive it lies."""
-    try:
-        found = _search_zip(payload, name)
-    except zipfile.BadZipFile as reason:
-        raise ValueError("it is not a whole zip file") from reason
-    if found is None:
-        raise ValueError(f"it does not contain {name}")
-    return found
-
-
-def _search_zip(payload: bytes, name: str) -> bytes | None:
-    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
-        paths = archive.namelist()
-        for path in paths:
-            if path.rsplit("/", 1)[-1] == name:
-                return archive.read(path)
-        inner = (archive.read(path) for path in paths if path.lower().endswith(".zip"))
-        return next((found for zipped in inner if (found := _search_zip(zipped, name))), None)
+    to_search = [payload]
+    while to_search:
+        with zipfile.ZipFile(io.BytesIO(to_search.pop())) as archive:
+            for path in archive.namelist():
+                if path.rsplit("/", 1)[-1] == name:
+                    return archive.read(path)
+                if path.lower().endswith(".zip"):
+                    to_search.append(archive.read(path))
+    raise ValueError(f"it does not contain {name}")
 
 
 # --- converters ---------------------------------------------------------------------------------
@@ -168,66 +159,11 @@ def fetch(
     entry = dataset(name) if isinstance(name, str) else name
     if entry.archive is None:
         raise DownloadFailed(f"{entry.title} cannot be fetched: {entry.origin}")
-    url = _rebased(entry.archive.url, base_url)
-    frames = _converted(_download(url, progress), entry, url)
-    directory = cache_directory() if into is None else into
-    paths = tuple(directory / name for name in frames)
+    url = entry.archive.url
+    if base_url is not None:
+        url = base_url.rstrip("/") + urlunsplit(urlsplit(url)._replace(scheme="", netloc=""))
     try:
-        for path in paths:
-            write_csv(frames[path.name], path)
-    except OSError as reason:
-        raise DownloadFailed(f"the data could not be written to {directory}: {reason}") from reason
-    return paths
-
-
-def _rebased(url: str, base_url: str | None) -> str:
-    if base_url is None:
-        return url
-    base, original = urlsplit(base_url), urlsplit(url)
-    path = base.path.rstrip("/") + original.path
-    return urlunsplit((base.scheme, base.netloc, path, original.query, ""))
-
-
-def _download(url: str, progress: Progress | None) -> bytes:
-    try:
-        import requests
-    except ImportError:
-        raise DownloadFailed(f"to download data, {_EXTRA}") from None
-    try:
-        with requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as answer:
-            answer.raise_for_status()
-            return b"".join(_received(answer, progress))
-    except (requests.RequestException, OSError) as reason:
-        raise DownloadFailed(_explained(url, reason)) from reason
-
-
-def _received(answer: requests.Response, progress: Progress | None) -> Iterator[bytes]:
-    expected, received = int(answer.headers.get("content-length", 0)), 0
-    for chunk in answer.iter_content(65536):
-        received += len(chunk)
-        if progress is not None:
-            progress(received, expected)
-        yield chunk
-
-
-def _explained(url: str, reason: Exception) -> str:
-    import requests
-
-    if isinstance(reason, requests.HTTPError) and reason.response is not None:
-        answer = f"{reason.response.status_code} {reason.response.reason}"
-        return f"the archive answered {answer} for {url}; it may have moved"
-    if isinstance(reason, requests.exceptions.ChunkedEncodingError):
-        return f"the download of {url} broke off before its end; try again"
-    if isinstance(reason, requests.Timeout):
-        return f"the archive did not answer in time for {url}; try again later"
-    if isinstance(reason, requests.ConnectionError):
-        return f"no connection to {urlsplit(url).netloc} for {url}; check the network"
-    return f"the download of {url} failed: {reason}"
-
-
-def _converted(payload: bytes, entry: Dataset, url: str) -> dict[str, pd.DataFrame]:
-    try:
-        frames = convert(payload, entry)
+        frames = convert(_download(url, progress), entry)
     except _NOT_CONVERTIBLE as reason:
         raise CorruptDownload(
             f"what {url} sent is not the {entry.title} archive: {first_line(reason)}; "
@@ -239,4 +175,39 @@ def _converted(payload: bytes, entry: Dataset, url: str) -> dict[str, pd.DataFra
                 f"what {url} sent converts to a {file.name} whose content hash is not the "
                 f"catalogue's ({entry.title} may have changed there); nothing was kept"
             )
-    return frames
+    directory = cache_directory() if into is None else into
+    try:
+        for file_name, frame in frames.items():
+            write_csv(frame, directory / file_name)
+    except OSError as reason:
+        raise DownloadFailed(f"the data could not be written to {directory}: {reason}") from reason
+    return tuple(directory / file_name for file_name in frames)
+
+
+def _download(url: str, progress: Progress | None) -> bytes:
+    try:
+        import requests
+    except ImportError:
+        raise DownloadFailed(f"to download data, {_EXTRA}") from None
+    body = bytearray()
+    try:
+        with requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as answer:
+            answer.raise_for_status()
+            expected = int(answer.headers.get("content-length", 0))
+            for chunk in answer.iter_content(65536):
+                body += chunk
+                if progress is not None:
+                    progress(len(body), expected)
+    except (requests.RequestException, OSError) as reason:
+        text = f"the download of {url} failed: {reason}"
+        if isinstance(reason, requests.HTTPError) and reason.response is not None:
+            failure = f"{reason.response.status_code} {reason.response.reason}"
+            text = f"the archive answered {failure} for {url}; it may have moved"
+        elif isinstance(reason, requests.exceptions.ChunkedEncodingError):
+            text = f"the download of {url} broke off before its end; try again"
+        elif isinstance(reason, requests.Timeout):
+            text = f"the archive did not answer in time for {url}; try again later"
+        elif isinstance(reason, requests.ConnectionError):
+            text = f"no connection to {urlsplit(url).netloc} for {url}; check the network"
+        raise DownloadFailed(text) from reason
+    return bytes(body)

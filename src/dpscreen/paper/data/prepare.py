@@ -6,7 +6,6 @@ them. Each `Prepared` says so in its notes, which belong into every result file.
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,28 +19,6 @@ NOT_PRIVATE = (
 )
 
 
-@dataclass(frozen=True)
-class Preparation:
-    """What is done to a table, in this order.
-
-    1. A missing cell becomes 0.
-    2. Of the sets that the paper took from LIBSVM, each column is mapped to [-1, 1], constant
-       columns to 0, as in LIBSVM's `_scale` files.
-    3. With `yeo_johnson`, features and target are made more Gaussian and standardised; without, the
-       target is divided by its largest absolute value.
-    4. X is divided by its largest absolute entry.
-    """
-
-    yeo_johnson: bool
-
-
-PAPER = Preparation(yeo_johnson=True)
-"""Tables 2 and 3."""
-
-ABLATION = Preparation(yeo_johnson=False)
-"""Tables 4 and 5: x and y are only scaled into [-1, 1]."""
-
-
 class Prepared(NamedTuple):
     """A table ready to be fitted. The notes say what was done and that it is not private."""
 
@@ -50,9 +27,18 @@ class Prepared(NamedTuple):
     notes: tuple[str, ...]
 
 
-def prepare(table: DatasetTable, preparation: Preparation = PAPER) -> Prepared:
-    """Apply the preparation to the table."""
-    _check_table(table)
+def prepare(table: DatasetTable, *, transform: bool = True) -> Prepared:
+    """Prepare a table as the paper did: for Tables 2 and 3, or without the transform for 4 and 5.
+
+    1. A missing cell becomes 0.
+    2. Of the sets that the paper took from LIBSVM, each column is mapped to [-1, 1], constant
+       columns to 0, as in LIBSVM's `_scale` files.
+    3. With the Yeo-Johnson transform, features and target are made more Gaussian and standardised;
+       without, the target is divided by its largest absolute value.
+    4. X is divided by its largest absolute entry.
+    """
+    if not (table.X.size and np.isfinite(table.y).all()) or np.isinf(table.X).any():
+        raise ValueError("features must be finite or missing, and the target finite")
     notes, absent = [NOT_PRIVATE], np.isnan(table.X)
     X = np.where(absent, 0.0, table.X)
     if absent.any():
@@ -60,7 +46,7 @@ def prepare(table: DatasetTable, preparation: Preparation = PAPER) -> Prepared:
     if table.from_libsvm:
         X = libsvm_scale(X)
         notes.append("Each column was mapped to [-1, 1] as in LIBSVM's scaled files.")
-    if preparation.yeo_johnson:
+    if transform:
         X = yeo_johnson(X, table.feature_names)
         notes.append("Each feature was Yeo-Johnson transformed and standardised.")
         y = _gaussianised(table.y, table.target_name)
@@ -93,7 +79,10 @@ def max_abs_scale(values: Array) -> Array:
 
 
 def _gaussianised(column: Array, name: str) -> Array:
-    if _is_constant(column):
+    # Constant: it varies by no more than the rounding of its own mean.
+    scaled = max_abs_scale(column)
+    rounding = len(column) * np.finfo(np.float64).eps * abs(scaled.mean())
+    if np.ptp(column / 2) == 0 or scaled.std() <= rounding:
         return np.zeros_like(column)
     upper = column == column.max()
     if np.all(upper | (column == column.min())):
@@ -112,22 +101,6 @@ def _gaussianised(column: Array, name: str) -> Array:
             "scale the column first, or switch the transform off"
         )
     return transformed
-
-
-def _is_constant(column: Array) -> bool:
-    """Whether the column varies by no more than the rounding of its own mean."""
-    scaled = max_abs_scale(column)
-    rounding = len(column) * np.finfo(np.float64).eps * abs(scaled.mean())
-    return bool(np.ptp(column / 2) == 0 or scaled.std() <= rounding)
-
-
-def _check_table(table: DatasetTable) -> None:
-    if table.X.ndim != 2 or table.y.shape != table.X.shape[:1] or table.X.size == 0:
-        raise ValueError(f"X of shape {table.X.shape} and y of shape {table.y.shape} do not fit")
-    if len(table.feature_names) != table.X.shape[1]:
-        raise ValueError(f"{len(table.feature_names)} names for {table.X.shape[1]} features")
-    if np.isinf(table.X).any() or not np.isfinite(table.y).all():
-        raise ValueError("features must be finite or missing, and the target finite")
 
 
 # --- the paper's synthetic data (Section 5.1) ---------------------------------------------------

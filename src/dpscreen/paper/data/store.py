@@ -117,20 +117,20 @@ class Dataset:
         return [file for file in self.files if file.target in dict(target.terms)]
 
 
-def _catalogue() -> tuple[Dataset, ...]:
-    text = files("dpscreen.paper.data").joinpath("catalogue.json").read_text(encoding="utf-8")
-    entries: list[dict[str, Any]] = json.loads(text)
-    for row in entries:
-        row["features"] = tuple(row["features"].split())
-        row["files"] = tuple(DataFile(**one) for one in row["files"])
-        row["targets"] = tuple(
+def _entry(row: dict[str, Any]) -> Dataset:
+    parts = {
+        "features": tuple(row["features"].split()),
+        "files": tuple(DataFile(**one) for one in row["files"]),
+        "targets": tuple(
             TargetColumns(one["name"], tuple(map(tuple, one["terms"]))) for one in row["targets"]
-        )
-        row["archive"] = row["archive"] and Archive(**row["archive"])
-    return tuple(Dataset(**row) for row in entries)
+        ),
+        "archive": row["archive"] and Archive(**row["archive"]),
+    }
+    return Dataset(**row | parts)
 
 
-CATALOGUE = _catalogue()
+_TEXT = files("dpscreen.paper.data").joinpath("catalogue.json").read_text(encoding="utf-8")
+CATALOGUE = tuple(map(_entry, json.loads(_TEXT)))
 
 
 def dataset(name: str) -> Dataset:
@@ -225,8 +225,18 @@ class DatasetTable:
 def load(name: str | Dataset, *, target: str | None = None) -> DatasetTable:
     """The data set of that name, with its default target or the one asked for."""
     entry = dataset(name) if isinstance(name, str) else name
-    wanted = entry.target(target)
-    frames = {file.target: _read(entry, file) for file in entry.files_for(wanted)}
+    wanted, frames = entry.target(target), {}
+    for file in entry.files_for(wanted):
+        path = find(file.name)
+        if path is None:
+            raise MissingDataset(how_to_get(entry))
+        frame = read_csv(path)
+        if content_hash(frame) != file.content_hash:
+            raise CorruptDataset(
+                f"{path} does not hold the {entry.title} data: its content hash is not the "
+                "catalogue's; it may be cut short, changed, or another version"
+            )
+        frames[file.target] = frame
     first, *others = [frame.iloc[:, :-1] for frame in frames.values()]
     if not all(first.equals(other) for other in others):
         raise CorruptDataset(f"the files of {entry.title} do not agree on the features")
@@ -234,19 +244,6 @@ def load(name: str | Dataset, *, target: str | None = None) -> DatasetTable:
     y = columns @ np.array([weight for _, weight in wanted.terms])
     X = np.ascontiguousarray(first.to_numpy(dtype=np.float64))
     return DatasetTable(entry.name, X, y, tuple(first.columns), wanted.name, entry.from_libsvm)
-
-
-def _read(entry: Dataset, file: DataFile) -> pd.DataFrame:
-    path = find(file.name)
-    if path is None:
-        raise MissingDataset(how_to_get(entry))
-    frame = read_csv(path)
-    if content_hash(frame) != file.content_hash:
-        raise CorruptDataset(
-            f"{path} does not hold the {entry.title} data: its content hash is not the "
-            "catalogue's; it may be cut short, changed, or another version"
-        )
-    return frame
 
 
 def how_to_get(entry: Dataset) -> str:
