@@ -69,7 +69,7 @@ from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
 from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
 from dpscreen.solvers.marginals import NEITHER, end_of_target, standardise
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
-from dpscreen.solvers.quality import Ranges, release_quality
+from dpscreen.solvers.quality import QualityReleases
 from dpscreen.solvers.results import Inference
 from dpscreen.solvers.split import SecondTable, SplitHalf
 from dpscreen.solvers.table import release_table
@@ -558,15 +558,16 @@ class ScalingModel(PrivateEstimator[Choices]):
 
         `scales` are the standard deviations of residuals, target and predictors.
         """
-        scale, target_scale = self.family.quality_scales(*scales)
-        self.quality_ = release_quality(
-            self.family,
-            task.spending,
-            task.design,
-            weights,
-            Ranges.of(units, weights, scale, target_scale=target_scale, null=task.start),
-            cost=task.spending.remaining,
-            in_sample=in_sample,
+        spending = task.spending
+        releases = QualityReleases(
+            spending.accountant,
+            spending.release_sum,
+            n_rows=spending.regime.n_rows,
+            count_noise=spending.count_noise,
+            cost=spending.remaining,
+        )
+        self.quality_ = self.family.release_quality(
+            releases, task.design, units, weights, scales, task.start, in_sample=in_sample
         )
 
     def _notes_on_bounds(

@@ -78,7 +78,7 @@ class TableEstimator(TableModel, ScalingModel):
         self._places("interest"), self._places("required")
         if settings.n_rows:
             asked = _requested(settings.n_rows, rows, promise.budget, settings)
-            instead = self.family.words.sparse
+            instead = self.family.sparse.estimator
             needs = table_needs(self.table_rule, asked)
             if needs is not None:
                 raise refused(asked, needs, ZCDP.free(), None, counted=False, instead=instead)
@@ -129,7 +129,7 @@ class TableEstimator(TableModel, ScalingModel):
         # At a large δ an ε of 0 may be certified, and is no budget.
         part = replace(promise, budget=Budget(max(charged.epsilon(delta), 1e-9), delta))
         statement = self._statement(replace(start, promise=part), spending)
-        counted, instead = start.choices.n_rows is None, self.family.words.sparse
+        counted, instead = start.choices.n_rows is None, self.family.sparse.estimator
         raise refused(asked, needs, charged, statement, counted=counted, instead=instead)
 
     def _target(self, _start: FitStart) -> TargetMarginal | None:

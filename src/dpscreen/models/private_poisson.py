@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import some
 from dpscreen.models.base import FitStart, Promise, ScalingModel
+from dpscreen.models.linear import LOADED, LoadedModel
 from dpscreen.models.private_ols import TableEstimator
-from dpscreen.models.regression_table import RateTableModel
+from dpscreen.models.regression_table import TableModel
 from dpscreen.privacy import Noise, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices
 from dpscreen.solvers.family import POISSON, Family
 from dpscreen.solvers.table import CURVED_CLIPPED, TableRule
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class RateEstimator(ScalingModel):
@@ -63,6 +69,38 @@ class RateEstimator(ScalingModel):
         units = super()._public_units(start)
         unit, at = self.family.target_units(units.target_ends[1])
         return replace(units, target_at=0.0, target_unit=unit, predictor_at=at)
+
+
+class RateTableModel(TableModel):
+    """Results of a regression table of the logarithms of means."""
+
+    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the mean is multiplied with a step of 1 of each feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage: how often such an interval covers its rate ratio; one at a time.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns rate_ratio, low and high, and
+            per_cent, by how many per cent the mean is larger.
+        """
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename("rate_ratio")
+        found = pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
+
+
+class LoadedRateTable(RateTableModel, LoadedModel):
+    """A table of log-means from a file that `save` wrote, with all results of `PrivatePoisson`."""
+
+
+LOADED[POISSON.name] = LoadedModel, LoadedRateTable
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -43,8 +43,7 @@ from dpscreen.solvers.results import (
     NOTED_BIAS,
     FeatureInterval,
     Inference,
-    differences,
-    undetected_group,
+    caveats,
 )
 
 if TYPE_CHECKING:
@@ -400,12 +399,12 @@ class RegressionTable(TableReadings):
         model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
         yield MEANING.format(
             model=f"of {words.predictor} {model}" if words.predictor else model,
-            bounds=words.bounds,
+            bounds=family.target.bounds,
             sampling=words.sampling,
         )
         errors = np.sqrt(np.diag(self.covariance))[self.given]
-        yield from differences(self.shortened, self.clip_bias[self.given], errors, words.plain)
-        yield from undetected_group(self.undetected, self.largest_shift[self.given], errors)
+        found = (self.clip_bias[self.given], self.largest_shift[self.given], errors)
+        yield from caveats(self.shortened, self.undetected, found, words.plain)
 
 
 NOT_KEPT = (
@@ -426,7 +425,7 @@ class TableModel(TableReadings):
     @property
     def rsquared(self) -> float:
         """Return the released R²; NaN if it is not known (`quality_.r2_reason` says why)."""
-        measures = [name for name, _ in self.family.measures]
+        measures = [one.name for one in self.family.quality_type.measures]
         if "r2" not in measures:
             raise AttributeError(f"this model has no R²; quality_ has {listed(measures)}.")
         quality = getattr(self, "quality_", None)
@@ -555,31 +554,6 @@ class OddsTableModel(TableModel):
         ends = self.conf_int(level)
         params = self.params.iloc[: len(ends)].rename("odds_ratio")
         return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
-
-
-class RateTableModel(TableModel):
-    """The same of the logarithms of means."""
-
-    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the mean is multiplied with a step of 1 of each feature.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Coverage: how often such an interval covers its rate ratio; one at a time.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns rate_ratio, low and high, and
-            per_cent, by how many per cent the mean is larger.
-        """
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename("rate_ratio")
-        found = pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
-        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
 
 
 # --- in a model file ------------------------------------------------------------------------------

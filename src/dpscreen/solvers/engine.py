@@ -146,7 +146,8 @@ class Engine:
         self._rows = norm_clipped(task, self._columns, norm)
         self._units = self._rows.in_weights()
         self._start = np.append(np.zeros(len(features)), self._coefficients[len(features) :])
-        self.scale = task.family.residual_scale or task.residual_scale
+        largest = math.sqrt(task.family.loss.curvature)
+        self.scale = task.residual_scale if task.family.has_scale else largest
         gram, noise = release_gram(
             task.spending.accountant,
             task.design.short_gram(self._rows),
