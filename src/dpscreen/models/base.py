@@ -71,8 +71,7 @@ from dpscreen.solvers.marginals import NEITHER, end_of_target, standardise
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
 from dpscreen.solvers.quality import QualityReleases
 from dpscreen.solvers.results import Inference
-from dpscreen.solvers.split import SecondTable, SplitHalf
-from dpscreen.solvers.table import release_table
+from dpscreen.solvers.split import SplitHalf
 from dpscreen.tables.schema import TableSchema, as_schema
 
 if TYPE_CHECKING:
@@ -670,11 +669,6 @@ class SparseModel(ScalingModel):
         scales = (solution.deviation, task.residual_scale, predictors)
         self._measure(task, units, weights, scales, in_sample=in_sample)
 
-    def _table(self, task: Task) -> SecondTable:
-        """Return what releases a table of chosen features, given what the first half released."""
-        table = partial(release_table, family=self.family, constant=task.start)
-        return SecondTable(table, self.family, self.family.information(task.start))
-
     def _range(
         self, start: FitStart, task: Task, units: PublicUnits, solution: Solution
     ) -> tuple[Task, PublicUnits, Solution]:
@@ -731,17 +725,24 @@ class SparseModel(ScalingModel):
         task, units, solution = self._release(half)
         ranged, predicting, predictor = self._range(half, task, units, solution)
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
-        placed = (units, task.deviation, task.marginals)
-        selected = split.Selected(solution.weights, *placed, n_used, task.residual)
+        selected = split.Selected(
+            solution.weights,
+            units,
+            deviation=task.deviation,
+            marginals=task.marginals,
+            n_used=n_used,
+            residual=task.residual,
+            family=self.family,
+            start=task.start,
+        )
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        self.inference_ = split.infer(
-            second.reserving(kept), selected, start.bounds[0], choices, names, self._table(task)
-        )
+        other = replace(second, spending=replace(second.spending, reserved=kept))
+        self.inference_ = split.infer(other, selected, start.bounds[0], choices, names)
         if start.choices.quality:
             design = second.rows.lattice(predicting)
-            other = replace(ranged, spending=second.spending, design=design)
-            self._measure_model(other, predicting, predictor, in_sample=False)
+            held_out = replace(ranged, spending=second.spending, design=design)
+            self._measure_model(held_out, predicting, predictor, in_sample=False)
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -63,6 +63,10 @@ SIGNAL_PER_CLIP = 50.0
 WIDEST_CLIP = 3.0
 """The widest clip of residuals that noise alone decides, in standard deviations (conventional)."""
 
+DRIFT = 0.25
+"""The squared relative change, from one score to another, of a curvature that is not the same
+everywhere (conventional)."""
+
 CENTRE_SHARE = 0.015
 """The part of the engine's budget for each of the two releases that centre residuals (tuned)."""
 
@@ -200,7 +204,7 @@ class Engine:
         constant = float(self.point.weights[task.n_features :].sum())
         size = family.mean_curvature(constant, variance)
         dispersion = family.dispersion(self.scale, size) / task.regime.thinning
-        return LocalCurvature(size, dispersion, family.drift)
+        return LocalCurvature(size, dispersion, 0.0 if family.quadratic else DRIFT)
 
     def _move(self, way: Array) -> None:
         """Move the point by whole numbers of grains: residuals stay functions of their rows."""

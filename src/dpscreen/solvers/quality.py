@@ -153,11 +153,6 @@ class QualityReleases:
         )
         low, high = mean - rounding - noise, mean + rounding + hidden
         if not 0 < high <= widest * low:
-            return Measure.not_known(why_not(beyond, noise * self.n_rows))
+            most = min(one.value + NORMAL_95 * one.noise for one in beyond)
+            return Measure.not_known(UNDETECTED if most > noise * self.n_rows else NOISE)
         return Measure(mean, low, high)
-
-
-def why_not(beyond: Sequence[NoisySum], noise: float) -> str:
-    """Return whether rows that are not detected may add more than the noise of sums."""
-    hidden = min(one.value + NORMAL_95 * one.noise for one in beyond)
-    return UNDETECTED if hidden > noise else NOISE

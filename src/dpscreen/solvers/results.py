@@ -50,6 +50,12 @@ class Measure:
         names = (called.name, *(f"{called.stem}_{end}" for end in ("low", "high", "reason")))
         return cls(*(getattr(quality, name) for name in names))
 
+    def mapped(self, function: Callable[[float], float]) -> Measure:
+        """Return the measure by an increasing function of it."""
+        if self.reason is not None:
+            return self
+        return Measure(function(self.value), function(self.low), function(self.high))
+
 
 class Measured:
     """What the qualities of all families share: their measures, as fields and in a sentence."""

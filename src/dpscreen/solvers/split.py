@@ -8,7 +8,7 @@ features that the first half chose (docs/theory/tables.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from dpscreen.solvers.gram import Unidentified
 from dpscreen.solvers.marginals import Marginals, TargetMarginal, WideTask, standardise_widely
 from dpscreen.solvers.results import MEANING, FeatureInterval, Inference, caveats
 from dpscreen.solvers.rules import Regime
-from dpscreen.solvers.table import TableRelease, TableRule
+from dpscreen.solvers.table import TableRelease, TableRule, release_table
 
 LEAST_SIGNAL = 80
 """Tuned, the signal M of `Regime`: below it no intervals are given."""
@@ -57,10 +57,6 @@ class SplitHalf:
 
     spending: Spending
     rows: RowSource
-
-    def reserving(self, share: float) -> SplitHalf:
-        """Return the same half with a share of its limit kept for later."""
-        return replace(self, spending=replace(self.spending, reserved=share))
 
 
 def n_listed(regime: Regime, information: float = 1.0) -> int:
@@ -131,10 +127,10 @@ def parallel_statement(
 
 @dataclass(frozen=True)
 class Selected:
-    """What the first half released: the model, and where target and features lie.
+    """What the first half released: the model of a family, and where target and features lie.
 
     `weights` are zero for features that are not selected; `n_used` have a coefficient. `residual`
-    is as in a `Task`.
+    and `start` are as in a `Task`.
     """
 
     weights: Array
@@ -143,18 +139,8 @@ class Selected:
     marginals: Marginals | None
     n_used: int = 0
     residual: float | None = None
-
-
-@dataclass(frozen=True)
-class SecondTable:
-    """What is asked of the second half: a table of a family on some columns.
-
-    `information` is that of a row's outcome, where one without a model has 1.
-    """
-
-    release: Callable[[WideTask, Integers], TableRelease]
     family: Family = GAUSSIAN
-    information: float = 1.0
+    start: float = 0.0
 
 
 def infer(
@@ -163,14 +149,14 @@ def infer(
     declared: Array,
     choices: Choices,
     names: Sequence[str],
-    table: SecondTable,
 ) -> Inference:
     """Release intervals for the features with the largest weights in the first half.
 
     `declared` are the public bounds of the features: they are clipped to nothing narrower.
     """
     regime, units, weights = half.spending.regime, selected.units, selected.weights
-    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), table.information)
+    family, start = selected.family, selected.start
+    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), family.information(start))
     if not most:
         return Inference.not_available("too few rows have the rarer outcome for one coefficient.")
     d = len(units.feature_bounds)
@@ -185,13 +171,13 @@ def infer(
         half.rows,
         (declared, units.target_bounds),
         replace(choices, standardize=selected.marginals is not None),
-        family=table.family,
+        family=family,
         known=(selected.marginals, target),
         n_columns=len(features),
     )
     chosen = np.append(features, d) if units.constant else features
-    release = table.release(wide, chosen)
-    found = _intervals(wide, release, features, [names[j] for j in features], table.family)
+    release = release_table(wide, chosen, family=family, constant=start)
+    found = _intervals(wide, release, features, [names[j] for j in features], family)
     if len(features) >= selected.n_used:
         return found
     tried = TRIED.format(how_many(len(features), "feature"))

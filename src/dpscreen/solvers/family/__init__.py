@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from dpscreen.solvers.family.base import (
-    FAMILIES,
-    Family,
-    FamilyModel,
-    SimulatedFamily,
-    family_named,
-)
+from dpscreen.solvers.family.base import FAMILIES, Family
 from dpscreen.solvers.family.binomial import BINOMIAL, OutcomeQuality
 from dpscreen.solvers.family.gaussian import GAUSSIAN, Quality
 from dpscreen.solvers.family.poisson import POISSON, RateQuality
@@ -26,13 +20,10 @@ __all__ = [
     "GAUSSIAN",
     "POISSON",
     "Family",
-    "FamilyModel",
     "OutcomeQuality",
     "Quality",
     "RateQuality",
-    "SimulatedFamily",
     "default_words_of",
-    "family_named",
     "family_of",
     "family_of_fields",
     "family_of_method",

@@ -246,11 +246,6 @@ class Family:
         """Whether a table counts units, whatever their rows: then its meat is of their means."""
         return self.quadratic
 
-    @property
-    def drift(self) -> float:
-        """Return the squared relative change of the curvature that a score may be off by."""
-        return 0.0 if self.quadratic else 0.25
-
     def dispersion(self, scale: float, curvature: float = 1.0) -> float:
         """Return the variance of a residual over the variance function, whose mean is given."""
         return scale**2 / curvature if self.has_scale else 1.0

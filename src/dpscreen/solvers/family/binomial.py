@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import ODDS, whole_percent
+from dpscreen._core.words import EffectScale, exponential, whole_percent
 from dpscreen.rows import fits
 from dpscreen.rows.fits import LARGEST_LOG_ODDS, N_LEVELS, PER_UNIT
 from dpscreen.rows.lattice import ExactPoint
@@ -149,11 +149,8 @@ class OutcomeQuality(Measured):
         far[[len(places), len(places) + 1]] = np.maximum(most - clip, 0.0) / clip
         rounding = 1 / (2 * PER_UNIT * clip) + 1 / (2 * LEVELS)
         deviance = releases.mean(found, [table.weighted(far)], WIDEST_FACTOR, rounding)
-        if deviance.reason is None:
-            ends = deviance.value, deviance.low, deviance.high
-            deviance = Measure(*(2 * clip * one for one in ends))
         return cls(
-            **cls.fields(auc, deviance),
+            **cls.fields(auc, deviance.mapped(lambda half: 2 * clip * half)),
             null_deviance=2 * float(np.logaddexp(0, null) - null * expit(null)),
             in_sample=in_sample,
             edges=tuple(expit(places).tolist()),
@@ -237,7 +234,7 @@ BINOMIAL = Family(
     words=Words(
         regression="logistic regression",
         plain="logistic regression",
-        effects=ODDS,
+        effects=EffectScale("odds ratio", exponential, column="odds_ratio", ratio=True),
         effects_are="Odds ratio: of the step, for {second} against {first}.",
         multiplied="the odds",
         predictor="log-odds",

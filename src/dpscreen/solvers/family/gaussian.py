@@ -24,9 +24,16 @@ from dpscreen.solvers.quality import (
     NoisySum,
     QualityReleases,
     Ranges,
-    why_not,
 )
-from dpscreen.solvers.results import CONSTANT, NOISE, REASONS, Called, Measure, Measured
+from dpscreen.solvers.results import (
+    CONSTANT,
+    NOISE,
+    REASONS,
+    UNDETECTED,
+    Called,
+    Measure,
+    Measured,
+)
 from dpscreen.solvers.rules import clamp
 
 # --- quality: R² and typical error, from residuals ------------------------------------------------
@@ -127,10 +134,10 @@ class Quality(Measured):
             histograms.append(releases.histogram(counts, edges, part, f"magnitudes of {what}"))
         clips = [one.last_detected() or float(one.edges[-1]) for one in histograms]
         # Sums of squares, of either up to its clip.
-        squares, total = [], 0
+        squares, total = list[NoisySum](), 0
         for at, clip, what in zip((point, target), clips, ("residuals", "target"), strict=True):
-            sums = at.fit_total(fits.level_sums, ranges.target, clip * unit)
-            rows, total, square = sums.tolist()
+            levels = at.fit_total(fits.level_sums, ranges.target, clip * unit)
+            rows, total, square = levels.tolist()
             found = releases.total(square, rows, LEVELS**2, SQUARES_PART, f"squared {what}")
             squares.append(NoisySum(*(clip**2 * one for one in vars(found).values())))
         # The target's mean over its clip: Σ(u − ū)² = Σu² − nū².
@@ -148,22 +155,22 @@ class Quality(Measured):
         centred = max(whole.value - n_rows * shift**2 + off**2 / n_rows, 0.0)
         own = math.hypot(whole.noise, 2 * shift * off, off**2 / n_rows)
         whole = NoisySum(centred, own, whole.per_row + shift**2)
+        sizes, ends = histograms
         sums = SquareSums(
             left,
             whole,
-            *histograms,
-            *clips,
-            abs(lean),
+            sizes,
+            ends,
+            clip=clips[0],
+            target_clip=clips[1],
+            lean=abs(lean),
             fitted=float(max(abs(least), abs(most))),
             leverage=float(np.linalg.norm(np.abs(effects).max(axis=1))),
         )
         error = releases.mean(left, sums.beyond(), WIDEST_FACTOR**2)
-        if error.reason is None:
-            ends = (unit * math.sqrt(one) for one in (error.value, error.low, error.high))
-            error = Measure(*ends)
+        error = error.mapped(lambda square: unit * math.sqrt(square))
         constant = not np.ptp(ranges.effects, axis=1).any()
         r2 = Measure.not_known(CONSTANT) if constant else sums.r_squared(releases.count_noise)
-        sizes = histograms[0]
         return cls(
             **cls.fields(r2, error),
             in_sample=in_sample,
@@ -236,8 +243,8 @@ class SquareSums:
         below = np.zeros(R2_GRID.shape, dtype=bool)
         share = np.maximum(R2_GRID + (1 - R2_GRID) * self.lean, 0.0)
         for far, out in self.tails():
-            hidden = NORMAL_95 * np.hypot(far.noise, share * out.noise)
-            below |= above - far.value - share * out.value > np.hypot(noise, hidden)
+            unseen = NORMAL_95 * np.hypot(far.noise, share * out.noise)
+            below |= above - far.value - share * out.value > np.hypot(noise, unseen)
         low = float(np.max(R2_GRID, where=below, initial=-math.inf))
         # The upper end: a row whose target is t > c from the centre adds at most (1 − ρ)(t² − c²)
         # less what its residual, at least t − |f|, takes off. Within a cell that is largest at one
@@ -247,9 +254,9 @@ class SquareSums:
         best = self.fitted / np.maximum(1 - column, 1e-12)
         for place in (best, self.fitted + self.clip, math.inf):
             at = np.clip(place, edges[:-1], edges[1:])
-            far = np.maximum(at**2 - self.target_clip**2, 0.0)
+            more = np.maximum(at**2 - self.target_clip**2, 0.0)
             lost = np.maximum(np.maximum(at - self.fitted, 0.0) ** 2 - self.clip**2, 0.0)
-            gain = np.where(far > 0, column * (1 + self.lean) * far - lost, 0.0)
+            gain = np.where(more > 0, column * (1 + self.lean) * more - lost, 0.0)
             weights = np.maximum(weights, gain)
         tail = np.maximum(weights @ self.ends.counts, 0.0)
         tail_noise = NORMAL_95 * self.ends.noise * np.linalg.norm(weights, axis=1)
@@ -257,7 +264,8 @@ class SquareSums:
         last = int(np.max(np.flatnonzero(may_be), initial=-1))
         high = float(R2_GRID[min(last + 1, len(R2_GRID) - 1)])
         if not high - low <= WIDEST_R2:
-            return Measure.not_known(why_not(self.beyond(), left + whole))
+            hidden = min(one.value + NORMAL_95 * one.noise for one in self.beyond())
+            return Measure.not_known(UNDETECTED if hidden > left + whole else NOISE)
         value = 1 - self.left.value / max(self.whole.value, 1e-300)
         return Measure(clamp(value, low, high), low, high)
 

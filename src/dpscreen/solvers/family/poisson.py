@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import RATES, number
+from dpscreen._core.words import EffectScale, exponential, number
 from dpscreen.privacy.accountant import release_sums
 from dpscreen.rows import fits
 from dpscreen.rows.lattice import ExactPoint
@@ -218,7 +218,7 @@ POISSON = Family(
     words=Words(
         regression="Poisson regression",
         plain="quasi-Poisson regression",
-        effects=RATES,
+        effects=EffectScale("rate ratio", exponential, column="rate_ratio", ratio=True),
         effects_are="Rate ratio: of the mean, for the step.",
         multiplied="the mean",
         predictor="log-means",
