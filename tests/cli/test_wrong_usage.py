@@ -50,7 +50,7 @@ CASES = {
     f"{PLAN} --epsilon 1 --model ols": "--model ols needs --rows and --epsilon",
     f"{PLAN} --epsilon 1 --model logistic --effect 0.9": "logistic needs --rows and --epsilon",
     f"{PLAN} --epsilon 3 --rows 900 --model logistic --rate 2": "--rate",
-    f"{PLAN} --epsilon 3 --rows 900 --rate 0.5": "needs --model logistic, logit or poisson",
+    f"{PLAN} --epsilon 3 --rows 900 --rate 0.5": "logistic, logit, poisson-lasso or poisson",
     "ledger create x.db": "Missing option",
     f"{CREATE} --epsilon nan --delta 1e-6": "epsilon': must be a number",
     "ledger create x.db --dataset a\x1b[2J --epsilon 2 --delta 1e-6": "printable",

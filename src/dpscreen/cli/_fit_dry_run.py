@@ -112,7 +112,7 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
     if ready.options.rows_public is None:
         return None
     family = ready.model.family
-    simulations = {family.selection: _of_selection, family.table: _of_table}
+    simulations = {family.sparse.method: _of_selection, family.table.method: _of_table}
     with console.share_bar() as progress:
         return simulations.get(ready.method, _not_simulated)(ready, progress)
 
@@ -151,7 +151,7 @@ def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
         "false_selection_rate": FALSE_RATE,
         "power_means": DETECTED,
         "words": planned.words,
-        "finding": f"{planned.finding}{family.supposed_words}",
+        "finding": f"{planned.finding}{family.simulation.rate_caution}",
         "effect_is": family.words.effect_axis,
         "power": [
             {"effect": row.effect, "power": row.power, "power_se": row.power_se}
@@ -182,7 +182,7 @@ def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
         "refused": expected.refused,
         "rows_needed": expected.rows_needed,
         "width_ratio": expected.ratio,
-        "words": f"{expected.finding}{family.supposed_words if expected.ratio else ''}",
+        "words": f"{expected.finding}{family.simulation.rate_caution if expected.ratio else ''}",
     }
 
 

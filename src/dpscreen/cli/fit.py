@@ -10,8 +10,10 @@ import click
 
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
+    ABOUT,
     METHODS,
     MODELS,
+    SELECTING,
     PreparedFit,
     check_budget,
     paper_options,
@@ -43,12 +45,8 @@ if TYPE_CHECKING:
     "--model",
     type=click.Choice(list(MODELS)),
     metavar="NAME",
-    help="lasso finds the few features that matter; free-screen does so by a path that is screened "
-    "halfway; ols is a regression table of all of them; "
-    "logistic is for binary outcomes, and the default where the target is binary; logit is a "
-    "table of all odds ratios; poisson is a table of rate ratios of counts and other outcomes that "
-    "are not negative, poisson-lasso its sparse sibling; rnm-screen, adp-screen and dp-fw are "
-    "those of the paper.",
+    help=f"{'; '.join(f'{name} {what}' for name, what in ABOUT.items())}; rnm-screen, adp-screen "
+    "and dp-fw are those of the paper.",
 )
 @click.option(
     "--method",
@@ -60,14 +58,12 @@ if TYPE_CHECKING:
 @click.option(
     "--inference",
     type=click.Choice(["split"]),
-    help="Half of the rows select, the other half gives intervals (private-lasso, "
-    "private-logistic, private-poisson-lasso).",
+    help=f"Half of the rows select, the other half gives intervals ({SELECTING}).",
 )
 @click.option(
     "--max-features",
     type=console.COUNT,
-    help="Maximum number of features in the model (private-lasso, private-logistic, "
-    "private-poisson-lasso).",
+    help=f"Maximum number of features in the model ({SELECTING}).",
 )
 @click.option(
     "--offset",

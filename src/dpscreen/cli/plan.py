@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import listed
 from dpscreen.cli import console
-from dpscreen.cli._fit_options import OURS
+from dpscreen.cli._fit_options import OURS, SPARSE, TABLES
 
 if TYPE_CHECKING:
     from dpscreen.solvers.family import Family
@@ -45,9 +46,8 @@ Numbers = tuple[Any, int, Any, float]
 @click.option(
     "--model",
     type=click.Choice(OURS),
-    help="lasso (the default): power to detect features. ols: width of a regression table's "
-    "intervals. logistic: power for a binary outcome. logit: width of intervals of odds ratios. "
-    "poisson-lasso and poisson: the same of counts.",
+    help=f"{', '.join(SPARSE.values())}: power to detect features (default: lasso). "
+    f"{', '.join(TABLES.values())}: width of a regression table's intervals.",
 )
 @click.option(
     "--rate",
@@ -90,21 +90,23 @@ def command(
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model poisson --rate 3
     """
-    from dpscreen.solvers.family import family_of_method
+    from dpscreen.solvers.family import FAMILIES, family_of_method
 
     shape = console.table_shape(features, schema_file, formula)
-    method = shape.family.selection if model is None else f"private-{model}"
+    method = shape.family.sparse.method if model is None else f"private-{model}"
     family = family_of_method(method)
-    if rate is not None and family.supposed_rate is None:
-        raise click.BadParameter("needs --model logistic, logit or poisson.", param_hint="--rate")
+    if rate is not None and family.simulation.rate is None:
+        known = [one for one in FAMILIES if FAMILIES[one].simulation.rate is not None]
+        names = listed([name for one in known for name in (SPARSE[one], TABLES[one])], "or")
+        raise click.BadParameter(f"needs --model {names}.", param_hint="--rate")
     if rate is not None and not family.supposes(rate):
         raise click.BadParameter("a share lies between 0 and 1.", param_hint="--rate")
-    searched = method == family.selection and family.simulation.searched
+    searched = method == family.sparse.method and family.quadratic
     if not searched and (rows is None or epsilon is None):
         raise click.UsageError(
             f"--model {method.removeprefix('private-')} needs --rows and --epsilon."
         )
-    if shape.rows_per_unit > 1 and method == family.table and family.averages_units:
+    if shape.rows_per_unit > 1 and method == family.table.method and family.averages_units:
         console.say("Units count, whatever the number of their rows: rows below are units.")
     elif shape.rows_per_unit > 1:
         from dpscreen.planning.power import epsilon_of_one_row
@@ -115,7 +117,7 @@ def command(
         where = "" if whole is None else f", {epsilon:g} where a unit has {whole:g}"
         console.say(f"{words} for one row{where}.")
     numbers = (rows, shape.features, epsilon, delta)
-    if method == family.table:
+    if method == family.table.method:
         _show_widths(numbers, rate, family, shape.levels, as_json=given["as_json"])
     else:
         _show_selection(numbers, rate, family, **given)

@@ -7,13 +7,14 @@ public numbers and what it releases; `FitRequest.settings` overrides them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from dpscreen import models
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
 from dpscreen.models import (
@@ -21,11 +22,6 @@ from dpscreen.models import (
     DPFrankWolfe,
     FreeScreen,
     PrivateLasso,
-    PrivateLogisticLasso,
-    PrivateLogit,
-    PrivateOLS,
-    PrivatePoisson,
-    PrivatePoissonLasso,
     RNMScreen,
     outcome_peers,
     peers,
@@ -33,7 +29,7 @@ from dpscreen.models import (
 )
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
+from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 from dpscreen.solvers.table import TableRule
 
 
@@ -83,11 +79,10 @@ ON_REQUEST: dict[str, type[Any]] = {"free-screen": FreeScreen, "adp-screen": ADP
 free-screen` compares the first, and its authors call the second impractical."""
 
 OTHER_QUESTIONS: dict[str, type[Any]] = {
-    "private-ols": PrivateOLS,
-    "private-logistic": PrivateLogisticLasso,
-    "private-logit": PrivateLogit,
-    "private-poisson": PrivatePoisson,
-    "private-poisson-lasso": PrivatePoissonLasso,
+    one.method: getattr(models, one.estimator)
+    for family in FAMILIES.values()
+    for one in (family.sparse, family.table)
+    if one.method not in ON_OFFER
 }
 """Models that answer something else than which features matter, so are not compared with those."""
 
@@ -114,90 +109,38 @@ METHODS = ON_OFFER | ON_REQUEST | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTC
 OURS = ("private-lasso", *OTHER_QUESTIONS)
 
 
-def _lasso(noise: float) -> Any:
-    from sklearn.linear_model import Lasso
-
-    return Lasso(alpha=noise)
-
-
-def _lasso_by_folds() -> Any:
-    """Return LASSO with a penalty by cross-validation; rows may be in order of time."""
-    from sklearn.linear_model import LassoCV
-    from sklearn.model_selection import KFold
-
-    return LassoCV(cv=KFold(5, shuffle=True, random_state=0))
-
-
-def _logistic(_noise: float = 0.0) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=0.1, max_iter=500)
-
-
-def _poisson(_noise: float = 0.0) -> Any:
-    from sklearn.linear_model import PoissonRegressor
-
-    return PoissonRegressor(alpha=1e-3, max_iter=500)
-
-
 @dataclass(frozen=True)
 class FamilyMethods:
-    """The methods for outcomes of one family, by name, and what their tables are called.
-
-    Ours are those that the family names; plans simulate them. `contested` are the private methods
-    of `dpscreen contest`. `table_rule` gives the rule by
-    which a table is refused, from the supposed mean of outcomes. `without_privacy` builds the model
-    called `not_private`, from the largest sampling error to expect of a coefficient, and
-    `reference` that of the contest.
-    """
+    """The methods for outcomes of one family, by name: ours are simulated by plans."""
 
     family: Family
-    contested: tuple[str, ...]
-    not_private: str
-    table_rule: Callable[[float | None], TableRule]
-    without_privacy: Callable[[float], Any]
-    reference: Callable[[], Any]
-    division: str
+
+    @property
+    def contested(self) -> tuple[str, ...]:
+        """Return the private methods of `dpscreen contest`: ours, then those of other authors."""
+        ours = self.family.sparse.method, self.family.table.method
+        others = ON_OFFER | PEERS | COMPARED_ONLY | OUTCOME_PEERS
+        theirs = (name for name in others if _family_of(name) is self.family)
+        return (*ours, *(name for name in theirs if name not in ours))
+
+    def table_rule(self, rate: float | None) -> TableRule:
+        """Return the rule by which a table is refused, for a supposed mean of outcomes."""
+        if rate is None:
+            return TableRule.of(self.family)
+        return TableRule.of(self.family, self.family.variance(np.array(rate)).item())
 
     def divided(self, *, simulated: bool) -> str:
         """Return the name of the tables that are ranked together."""
-        return f"simulated {self.division}" if simulated else self.division
+        division = self.family.simulation.division
+        return f"simulated {division}" if simulated else division
 
 
-FAMILY_METHODS = {
-    methods.family.name: methods
-    for methods in (
-        FamilyMethods(
-            family=GAUSSIAN,
-            contested=("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARED_ONLY),
-            not_private="lasso",
-            table_rule=lambda _rate: PrivateOLS.table_rule,
-            without_privacy=_lasso,
-            reference=_lasso_by_folds,
-            division="numbers",
-        ),
-        FamilyMethods(
-            family=BINOMIAL,
-            contested=("private-logistic", "private-logit", *OUTCOME_PEERS),
-            not_private="logistic",
-            table_rule=lambda rate: TableRule.of(
-                BINOMIAL, BINOMIAL.variance(np.array(rate)).item()
-            ),
-            without_privacy=_logistic,
-            reference=_logistic,
-            division="outcomes",
-        ),
-        FamilyMethods(
-            family=POISSON,
-            contested=("private-poisson-lasso", "private-poisson"),
-            not_private="poisson",
-            table_rule=lambda _rate: PrivatePoisson.table_rule,
-            without_privacy=_poisson,
-            reference=_poisson,
-            division="counts",
-        ),
-    )
-}
+FAMILY_METHODS = {name: FamilyMethods(family) for name, family in FAMILIES.items()}
+
+
+def _family_of(method: str) -> Family:
+    family: Family = getattr(METHODS[method], "family", GAUSSIAN)
+    return family
 
 
 def estimator(method: str, order: FitRequest) -> Any:
@@ -217,9 +160,9 @@ def _check(method: str, order: FitRequest) -> None:
         if order.parameters[name] is not None and name not in known:
             owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
             raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
-    family = getattr(METHODS[method], "family", GAUSSIAN)
+    family = _family_of(method)
     if not family.fits(order.classes, order.target_bounds[0]):
-        raise ValueError(family.unfit_words)
+        raise ValueError(family.words.unfit)
     if "rows_per_unit" not in known and order.rows_per_unit != 1:
         raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
 

@@ -85,7 +85,7 @@ class Recommended:
         )
 
 
-RULES = {GAUSSIAN.selection: Recommended.of}
+RULES = {GAUSSIAN.sparse.method: Recommended.of}
 """Methods whose rules a plan reports."""
 
 
@@ -137,7 +137,7 @@ class Plan:
     @property
     def finding(self) -> str:
         """Say what is detected, what that means, and how well it predicts."""
-        measure, last = self.setting.kind.words.measure, self.rows[-1]
+        measure, last = self.setting.kind.measure.label, self.rows[-1]
         return (
             f"{_detected_words(self)} {_chance_words(self)} With effects of {last.effect:g}, "
             f"{measure} is {last.quality:.3f}; the true coefficients have {last.best_quality:.3f}."
@@ -150,7 +150,7 @@ class Plan:
         return pd.DataFrame(self._rows())
 
     def _rows(self) -> tuple[dict[str, float], ...]:
-        return tuple(row.to_dict(self.setting.kind.quality) for row in self.rows)
+        return tuple(row.to_dict(self.setting.kind.measure.name) for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and words."""
@@ -169,7 +169,7 @@ class Plan:
         setting = self.setting
         draw(
             self.rows,
-            setting.kind.words.measure,
+            setting.kind.measure.label,
             f"{setting.shape}, ε = {setting.epsilon:g}, δ = {setting.delta:g}:  M = "
             f"{self.signal:.3g}",
             Path(path),
@@ -296,7 +296,7 @@ def plan_of(
         near=power if repetitions is None else None,
         tick=simulation.ticks(progress, count * len(sizes)),
     )
-    regime, rules_of = setting.regime, RULES.get(setting.kind.selection)
+    regime, rules_of = setting.regime, RULES.get(setting.kind.sparse.method)
     return Plan(
         setting=setting,
         rho=regime.rho,
@@ -456,7 +456,7 @@ def setting_of(
 
 
 def _checked_rate(family: Family, rate: float | None) -> float | None:
-    usual = family.supposed_rate
+    usual = family.simulation.rate
     if rate is None:
         return usual
     with np.errstate(all="ignore"):
@@ -484,7 +484,8 @@ def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ..
 def _detected_words(plan: Plan) -> str:
     wanted, rate = whole_percent(plan.power_wanted), whole_percent(FALSE_RATE)
     at = f"with {wanted} power at a false-selection rate of {rate}"
-    unit, smallest = plan.setting.kind.simulation.effect_unit, plan.smallest_effect
+    words, smallest = plan.setting.kind.words, plan.smallest_effect
+    unit = f" {words.effect_axis}" if words.increment else ""
     if smallest is None:
         last = plan.rows[-1]
         power = whole_percent(last.power)
@@ -510,7 +511,7 @@ def _chance_words(plan: Plan) -> str:
 
 
 def _table(plan: Plan) -> Iterable[str]:
-    measure = plan.setting.kind.words.measure
+    measure = plan.setting.kind.measure.label
     heading = f"held-out {measure}"
     yield f"effect  power        without effect  {heading:14}  best {measure}"
     for row in plan.rows:

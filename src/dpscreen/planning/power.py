@@ -31,7 +31,7 @@ from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
 from dpscreen.planning.curve import isotonic
-from dpscreen.planning.methods import FAMILY_METHODS, FamilyMethods, FitRequest, estimator
+from dpscreen.planning.methods import METHODS, FitRequest, estimator
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -106,11 +106,6 @@ class Setting:
     def kind(self) -> Family:
         """Return the family of the outcomes."""
         return FAMILIES[self.family]
-
-    @property
-    def methods(self) -> FamilyMethods:
-        """Return the methods for such outcomes."""
-        return FAMILY_METHODS[self.family]
 
     @property
     def budget(self) -> Budget:
@@ -237,7 +232,7 @@ class Contest:
     def entries(self) -> Iterator[Entry]:
         """Yield methods with each ε and effect; the one without privacy has no ε."""
         for method in self.methods:
-            private = method != self.setting.methods.not_private
+            private = method in METHODS
             for epsilon in self.epsilons if private else (None,):
                 yield from ((method, epsilon, effect) for effect in self.effects)
 
@@ -296,7 +291,7 @@ def affordable_repetitions(setting: Setting, n_fits: int, *, seconds: float) -> 
     scale = Scale.of(setting.regime)
     steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
     fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
-    return round(rules.clamp(seconds / (fit * setting.kind.simulation.cost * n_fits), 4, 60))
+    return round(rules.clamp(seconds / (fit * setting.kind.simulated_cost * n_fits), 4, 60))
 
 
 def measured(contest: Contest, numbers: range, seed: str, tick: Tick = lambda: None) -> Measured:
@@ -348,7 +343,7 @@ def simulated_power(
     With `near`, half of the fits are of the four sizes around that power.
     """
     name = f"plan/{seed}"
-    contest = Contest(setting, (setting.kind.selection,), (setting.epsilon,), tuple(effects))
+    contest = Contest(setting, (setting.kind.sparse.method,), (setting.epsilon,), tuple(effects))
     if near is None:
         return simulated(contest, repetitions, name, tick)
     first = max(4, repetitions // 2)
@@ -489,7 +484,7 @@ class SimulatedTable:
         request = FitRequest(
             Budget(self.scale.epsilon(setting), setting.delta),
             np.tile((-feature, feature), (self.scale.n_features, 1)),
-            setting.kind.simulation.bounds(target, setting.rate),
+            setting.kind.simulated_bounds(target, setting.rate),
             n_rows=self.scale.n_rows,
             max_features=setting.max_features,
             random_state=RoughNoise(name),
@@ -505,7 +500,7 @@ class SimulatedTable:
             return SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
         largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
         error = math.sqrt(self.unexplained(effect)) * largest
-        return self.setting.methods.without_privacy(error).fit(self.X, outcomes)
+        return self.setting.kind.simulation.without_privacy(error).fit(self.X, outcomes)
 
     def _scored(self, model: Any, effect: float) -> Scored:
         """Score coefficients on new rows, of features clipped where the model clips them."""
@@ -517,16 +512,16 @@ class SimulatedTable:
         predicted = within @ coef[used] + float(np.ravel(model.intercept_)[0])
         expected = test @ truth[used] + self._intercept(effect)
         unexplained = self.unexplained(effect)
-        simulation = self.setting.kind.simulation
-        outcomes = simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
+        family = self.setting.kind
+        outcomes = family.simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
         found: Mask = getattr(model, "selected_", coef != 0)
         sizes, entered = np.abs(coef), np.count_nonzero(found & ~matter)
         return Scored(
             sizes[matter],
             sizes[~matter],
             int(entered),
-            simulation.quality(predicted, expected, outcomes, unexplained),
-            simulation.quality(expected, expected, outcomes, unexplained),
+            family.simulated_score(predicted, expected, outcomes, unexplained),
+            family.simulated_score(expected, expected, outcomes, unexplained),
         )
 
 
@@ -538,7 +533,7 @@ def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable
     if scale.thinning > 1:
         X = _with_moments_of_more(X, setting.correlation, scale.thinning)
         noise = _less_correlated(noise, X, scale.thinning)
-    n_test = setting.kind.simulation.test_rows
+    n_test = setting.kind.test_rows
     test = _normal_rows(n_test, scale.n_features, setting.correlation, rng)
     return SimulatedTable(setting, scale, X, noise, test, rng.standard_normal(n_test))
 

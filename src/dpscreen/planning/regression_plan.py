@@ -20,7 +20,7 @@ from dpscreen._core.words import how_many, number
 from dpscreen.models import TableRefused
 from dpscreen.models.page.charts import ExpectedTable, TableWidth
 from dpscreen.models.refusal import RequestedTable, TableNeeds, table_needs
-from dpscreen.planning.methods import FitRequest, estimator
+from dpscreen.planning.methods import FAMILY_METHODS, FitRequest, estimator
 from dpscreen.planning.power import (
     FEATURE_BOUND,
     TARGET_BOUND,
@@ -63,7 +63,7 @@ class TableSetting(Setting):
 
     @property
     def _rule(self) -> TableRule:
-        return self.methods.table_rule(self.rate)
+        return FAMILY_METHODS[self.family].table_rule(self.rate)
 
     def width_ratio(self, tables: int, tick: Tick = lambda: None) -> float | None:
         """Return how many times as wide intervals are as without privacy; None: there are none.
@@ -104,12 +104,12 @@ class TableSetting(Setting):
         request = FitRequest(
             Budget(self._thinned_epsilon(rows), self.delta),
             bounds,
-            self.kind.simulation.bounds(TARGET_BOUND, self.rate),
+            self.kind.simulated_bounds(TARGET_BOUND, self.rate),
             n_rows=rows,
             random_state=RoughNoise(f"table/{place}"),
             classes=(0, 1),
         )
-        model = estimator(self.kind.table, request)
+        model = estimator(self.kind.table.method, request)
         tick()
         try:
             fit_quietly(model, X, outcomes)
@@ -161,8 +161,8 @@ def expected_table(
     """
     chosen = around(epsilon) if others else (epsilon,)
     tick = ticks(progress, tables * len(chosen))
-    rate = family.supposed_rate if rate is None else rate
-    levels = levels if family.simulation.levels else 0
+    rate = family.simulation.rate if rate is None else rate
+    levels = 0 if family.quadratic else levels
     numbers = n_rows, n_features, epsilon, delta
     here = TableSetting(*numbers, rate=rate, levels=levels, family=family.name)
     widths, narrowest = list[TableWidth](), math.inf
@@ -171,7 +171,7 @@ def expected_table(
         narrowest = narrowest if ratio is None else max(1.0, min(narrowest, ratio))
         widths.append(TableWidth(one, None if ratio is None else narrowest))
     ratio = next(one.ratio for one in widths if one.epsilon == epsilon)
-    by_rule = family.simulation.rows_by_rule or ratio is not None
+    by_rule = family.quadratic or ratio is not None
     needed = here.rows_needed if by_rule else here.rows_found()
     return ExpectedTable(
         n_rows,
@@ -188,7 +188,7 @@ def expected_table(
 def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:
     rows, needs = number(setting.n_rows), setting.needs
     if needs is not None:
-        instead = setting.kind.words.sparse
+        instead = setting.kind.sparse.estimator
         return (
             f"The fit would be refused: a table of {how_many(setting.n_features, 'feature')} is "
             f"not possible with {rows} rows at this budget. "

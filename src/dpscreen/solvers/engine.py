@@ -63,6 +63,10 @@ SIGNAL_PER_CLIP = 50.0
 WIDEST_CLIP = 3.0
 """The widest clip of residuals that noise alone decides, in standard deviations (conventional)."""
 
+DRIFT = 0.25
+"""The squared relative change, from one score to another, of a curvature that is not the same
+everywhere (conventional)."""
+
 CENTRE_SHARE = 0.015
 """The part of the engine's budget for each of the two releases that centre residuals (tuned)."""
 
@@ -146,7 +150,8 @@ class Engine:
         self._rows = norm_clipped(task, self._columns, norm)
         self._units = self._rows.in_weights()
         self._start = np.append(np.zeros(len(features)), self._coefficients[len(features) :])
-        self.scale = task.family.residual_scale or task.residual_scale
+        largest = math.sqrt(task.family.loss.curvature)
+        self.scale = task.residual_scale if task.family.has_scale else largest
         gram, noise = release_gram(
             task.spending.accountant,
             task.design.short_gram(self._rows),
@@ -199,7 +204,7 @@ class Engine:
         constant = float(self.point.weights[task.n_features :].sum())
         size = family.mean_curvature(constant, variance)
         dispersion = family.dispersion(self.scale, size) / task.regime.thinning
-        return LocalCurvature(size, dispersion, family.drift)
+        return LocalCurvature(size, dispersion, 0.0 if family.quadratic else DRIFT)
 
     def _move(self, way: Array) -> None:
         """Move the point by whole numbers of grains: residuals stay functions of their rows."""

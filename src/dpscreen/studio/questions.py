@@ -1,10 +1,10 @@
-"""The models that can be asked for: one entry each."""
+"""The models that can be asked for: two of each family."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
+from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, Family
 
 
 @dataclass(frozen=True)
@@ -21,71 +21,20 @@ class ModelChoice:
     title: str
     words: str
     supposed: str
-    offers_intervals: bool = False
-    table: bool = False
+    table: bool
+
+    @property
+    def offers_intervals(self) -> bool:
+        """Whether half of the rows can be kept for intervals of selected features."""
+        return not self.table
 
 
-SELECTION, TABLE = GAUSSIAN.selection, GAUSSIAN.table
-OUTCOMES, ODDS = BINOMIAL.selection, BINOMIAL.table
-CHOICES = (
-    ModelChoice(
-        GAUSSIAN,
-        SELECTION,
-        "PrivateLasso",
-        "Sparse linear model",
-        "Selects the few features that matter among many, and predicts a number from them.",
-        "; those that matter together explain half of the target's variance.",
-        offers_intervals=True,
-    ),
-    ModelChoice(
-        GAUSSIAN,
-        TABLE,
-        "PrivateOLS",
-        "Regression table",
-        "A coefficient with its interval for every feature: nothing is selected.",
-        "; the features together explain half of the target's variance.",
-        table=True,
-    ),
-    ModelChoice(
-        BINOMIAL,
-        OUTCOMES,
-        "PrivateLogisticLasso",
-        "Sparse model of a binary outcome",
-        "Selects features and predicts the probability of a yes: the target is binary.",
-        ", with a yes in {rate} of rows; one standard deviation of a feature that matters "
-        "multiplies the odds by 1.6.",
-        offers_intervals=True,
-    ),
-    ModelChoice(
-        BINOMIAL,
-        ODDS,
-        "PrivateLogit",
-        "Table of odds ratios",
-        "An odds ratio with its interval for every feature: the target is binary.",
-        ", with a yes in {rate} of rows; one standard deviation of all features together "
-        "multiplies the odds by 2.7.",
-        table=True,
-    ),
-    ModelChoice(
-        POISSON,
-        POISSON.selection,
-        "PrivatePoissonLasso",
-        "Count, cost or duration",
-        "Predicts the mean of a number that is not negative, from the few features that matter.",
-        ", counts with a mean of 1; one standard deviation of a feature that matters multiplies "
-        "the mean by 1.2.",
-        offers_intervals=True,
-    ),
-    ModelChoice(
-        POISSON,
-        POISSON.table,
-        "PrivatePoisson",
-        "Rate ratios of a count or cost",
-        "A rate ratio with its interval for every feature: the target is a number from 0 on.",
-        ", counts with a mean of 1; one standard deviation of all features together multiplies "
-        "the mean by 1.6.",
-        table=True,
-    ),
+SELECTION, TABLE = GAUSSIAN.sparse.method, GAUSSIAN.table.method
+OUTCOMES, ODDS = BINOMIAL.sparse.method, BINOMIAL.table.method
+CHOICES = tuple(
+    ModelChoice(family, **vars(model), table=model is family.table)
+    for family in FAMILIES.values()
+    for model in (family.sparse, family.table)
 )
 
 
