@@ -63,9 +63,10 @@ class Constants:
 def constants() -> Iterator[Constants]:
     """Yield all numeric constants of the modules that fit and plan."""
     for folder in ("solvers", "planning"):
-        for path in sorted((SOURCE / folder).glob("*.py")):
+        for path in sorted((SOURCE / folder).rglob("*.py")):
             if path.stem not in PAPER:
-                yield from _of_module(f"{folder}.{path.stem}", path)
+                module = path.relative_to(SOURCE).with_suffix("")
+                yield from _of_module(".".join(module.parts), path)
 
 
 def _of_module(module: str, path: Path) -> Iterator[Constants]:

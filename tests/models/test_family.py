@@ -20,7 +20,6 @@ from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fiel
 COUNTS = replace(
     GAUSSIAN,
     name="counts",
-    link_name="log",
     link=np.log,
     inverse_link=np.exp,
     inverse="exp",

@@ -17,7 +17,8 @@ from dpscreen.rows.lattice import LatticeDesign, on_lattice
 from dpscreen.rows.loss import EXPONENTIAL, POWERS
 from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products, size_counts
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.family import POISSON, poisson_deviance
+from dpscreen.solvers.family import POISSON
+from dpscreen.solvers.family.poisson import poisson_deviance
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),

@@ -10,6 +10,7 @@ from dpscreen.cli import compare
 from dpscreen.planning.compare import compete
 from dpscreen.planning.methods import (
     FAMILY_METHODS,
+    METHODS,
     ON_REQUEST,
     OURS,
     PAPER,
@@ -106,8 +107,8 @@ def test_peers_set_themselves_and_protect_rows(method):
 
 def test_the_command_line_offers_the_register():
     for name, methods in FAMILY_METHODS.items():
-        *private, not_private = compare.NAMES[name]
-        assert not_private == methods.not_private
+        *private, not_private = compare.COMPARED[name]
+        assert not_private not in METHODS
         assert set(private) <= set(methods.contested)
     assert {*OURS, *PAPER, *ON_REQUEST} == set(fit_options.METHODS)
 

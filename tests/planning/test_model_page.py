@@ -23,8 +23,7 @@ from dpscreen.planning import model_page as model_page_module
 from dpscreen.planning.model_page import expected_of, expected_of_model
 from dpscreen.planning.power import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
-from dpscreen.solvers.family import BINOMIAL
-from dpscreen.solvers.results import OutcomeQuality
+from dpscreen.solvers.family import BINOMIAL, OutcomeQuality
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 

@@ -290,7 +290,7 @@ def test_a_plan_of_binary_outcomes():
 
 def test_all_methods_are_fitted_to_the_same_tables():
     setting = binary(800, 5)
-    names = compare.NAMES["binomial"]
+    names = compare.COMPARED["binomial"]
     found = simulation.simulated(Contest(setting, names, (2.0,), (0.8,)), 2, "same")
     assert [one.method for one in found] == list(names)
     assert len({one.best_quality for one in found}) == 1

@@ -17,9 +17,10 @@ from dpscreen.privacy import ZCDP, Accountant, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
-from dpscreen.solvers.quality import NoisyHistogram, Ranges, magnitude_edges, release_quality
-from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED, OutcomeQuality, Quality
+from dpscreen.solvers.family.binomial import OutcomeQuality
+from dpscreen.solvers.family.gaussian import Quality, magnitude_edges
+from dpscreen.solvers.quality import NoisyHistogram, QualityReleases, Ranges
+from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED
 from dpscreen.solvers.rules import QUALITY_SHARE, Regime
 
 pytestmark = [
@@ -31,14 +32,16 @@ RHO = Fraction(174, 10_000)
 """That of ε = 1 and δ = 1e-6."""
 
 
-def released(family, design, weights, ranges, seed, share=QUALITY_SHARE):
+def released(kind, design, weights, ranges, seed, share=QUALITY_SHARE):
     """Return the quality at ε = 1 with a noisy count; its cost is spent, and no more."""
     rng, limit, n_rows = np.random.default_rng(seed), ZCDP(RHO), design.n_rows
     regime = Regime(round(n_rows + 55 * rng.normal()), 1, float(limit))
     accountant = Accountant(SeededNoise(seed), limit=limit)
     spending = Spending(accountant, limit, regime, count_noise=55.0)
     cost = spending.share(share)
-    found = release_quality(family, spending, design, weights, ranges, cost=cost, in_sample=True)
+    releases = QualityReleases(accountant, spending.release_sum, regime.n_rows, 55.0, cost)
+    point = design.at(weights, scale=max(ranges.target_scale, np.abs(weights).max()))
+    found = kind.release_measures(releases, point, design.start(1.0), ranges, in_sample=True)
     assert 0.999 * cost.rho <= accountant.spent.rho <= cost.rho
     return found
 
@@ -50,7 +53,7 @@ def measured(fitted, target, seed, *, bound, weight=1.0):
     most = weight * float(np.abs(fitted).max())
     effects = np.array([[-most, most]])
     ranges = Ranges((-bound, bound), effects, left, np.quantile(np.abs(target), 0.68))
-    return released(GAUSSIAN, design, np.full(1, weight), ranges, seed)
+    return released(Quality, design, np.full(1, weight), ranges, seed)
 
 
 def outcome_measured(line, y, seed, *, weight=1.0, log_odds=0.0, share=QUALITY_SHARE):
@@ -59,7 +62,7 @@ def outcome_measured(line, y, seed, *, weight=1.0, log_odds=0.0, share=QUALITY_S
     design.loss = LOGISTIC
     effects = np.array([[-8 * weight, 8 * weight], [0.0, 0.0]])
     ranges = Ranges((0.0, 1.0), effects, weight * line.std(), null=log_odds)
-    return released(BINOMIAL, design, np.array([8 * weight, 0.0]), ranges, seed, share)
+    return released(OutcomeQuality, design, np.array([8 * weight, 0.0]), ranges, seed, share)
 
 
 def truth(fitted, target, bound):
@@ -194,7 +197,8 @@ def test_the_last_octave_with_rows_is_detected_and_noise_is_not():
     counts[-1] += 40
     assert NoisyHistogram(edges, counts, 5.0).last_detected() == 64
     assert NoisyHistogram(edges, 0 * counts, 5.0).last_detected() == 0
-    squares = NoisyHistogram(edges, counts, 5.0).squares_beyond(8.0)
+    beyond = np.maximum(edges[1:] ** 2 - 8**2, 0)
+    squares = NoisyHistogram(edges, counts, 5.0).weighted(beyond)
     assert squares.value >= 40 * (64**2 - 8**2)
     assert squares.noise > 0
 

@@ -7,7 +7,7 @@ import math
 import pickle
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -32,8 +32,6 @@ from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
 from dpscreen.solvers.marginals import LOG_ODDS
 from dpscreen.solvers.rules import Regime
-from dpscreen.solvers.split import SecondTable
-from dpscreen.solvers.table import release_table
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -107,9 +105,14 @@ def case(request):
     return CASES[request.param]
 
 
-@pytest.fixture(scope="module")
+@cache
+def fitted(name):
+    return CASES[name].fit()
+
+
+@pytest.fixture
 def model(case):
-    return case.fit()
+    return fitted(case.family.name)
 
 
 # --- Lemma 16: two halves -------------------------------------------------------------------------
@@ -260,11 +263,22 @@ def test_a_gram_matrix_is_exact_in_blocks_and_threads(size):
     np.testing.assert_array_equal(exact_gram(columns), whole @ whole.T)
 
 
+def inferred(X, y, weights, noise, units, *, n_rows=None, **placed):
+    """Infer from these rows, whose first half chose by these weights; return the spending, too."""
+    regime = Regime(n_rows or len(X), X.shape[1], 1.0)
+    spending = Spending(Accountant(noise, limit=ZCDP(1)), ZCDP(1), regime)
+    selected = split.Selected(np.array(weights), units, marginals=None, **placed)
+    half = split.SplitHalf(spending, ArrayRows(X, y.astype(float)))
+    choices, names = Choices(intercept=units.constant), [f"{weight:g}" for weight in weights]
+    return split.infer(half, selected, units.feature_bounds, choices, names), spending
+
+
+def units_of(d, bound=1.0, ends=(-2.0, 2.0), constant=True, **more):
+    return PublicUnits(np.array([[-bound, bound]] * d), np.array(ends), constant=constant, **more)
+
+
 def second_half(X, y, *, noise, forced=None, constant=True):
     """Infer from these rows; return what was found, and each mechanism's input and release."""
-    units = PublicUnits(np.array([[-1.0, 1.0]] * 3), np.array([-2.0, 2.0]), constant=constant)
-    weights = np.array([0.5, -0.25, 0.125, 0.3][: 3 + constant])
-    selected = split.Selected(weights, units, deviation=0.7, marginals=None)
     release, kept = Accountant.release, []
 
     def listened(self, mechanism, values, *, purpose):
@@ -273,17 +287,9 @@ def second_half(X, y, *, noise, forced=None, constant=True):
         kept.append((mechanism, np.array(values), out, purpose))
         return out
 
-    spending = Spending(Accountant(noise, limit=ZCDP(1)), ZCDP(1), Regime(500, 3, 1.0))
-    half = split.SplitHalf(spending, ArrayRows(X, y))
+    weights, units = [0.5, -0.25, 0.125, 0.3][: 3 + constant], units_of(3, constant=constant)
     with mock.patch.object(Accountant, "release", listened):
-        found = split.infer(
-            half,
-            selected,
-            units.feature_bounds,
-            Choices(intercept=constant),
-            list("abc"),
-            SecondTable(partial(release_table, family=GAUSSIAN)),
-        )
+        found, _ = inferred(X, y, weights, noise, units, n_rows=500, deviation=0.7)
     return found, kept
 
 
@@ -326,35 +332,22 @@ def test_a_release_adds_the_noise_that_it_says():
 # --- the second half is a table -------------------------------------------------------------------
 
 
-def inferred(X, y, weights, noise, table):
-    """Infer from these rows, whose first half chose by these weights."""
-    d, loss = X.shape[1], BINOMIAL.loss
-    bounds, target = np.array([[-6.0, 6.0]] * d), np.array([0.0, 1.0])
-    units = PublicUnits(bounds, target, constant=True, loss=loss, target_at=0.0)
-    selected = split.Selected(np.array(weights), units, deviation=LOG_ODDS, marginals=None)
-    spending = Spending(Accountant(noise, limit=ZCDP(1)), ZCDP(1), Regime(len(X), d, 1.0))
-    names = [f"{weight:g}" for weight in weights]
-    half = split.SplitHalf(spending, ArrayRows(X, y.astype(float)))
-    second = SecondTable(table, GAUSSIAN if table is of_numbers else BINOMIAL)
-    return split.infer(half, selected, bounds, Choices(), names, second)
+def of_outcomes(X, y, weights, seed, family=BINOMIAL, share=0.4):
+    """Infer from binary outcomes, by a table of either family."""
+    start = float(family.link(share)) if family is BINOMIAL else 0.0
+    units = units_of(X.shape[1], 6.0, (0.0, 1.0), loss=BINOMIAL.loss, target_at=0.0)
+    placed = {"deviation": LOG_ODDS, "family": family, "start": start}
+    return inferred(X, y, weights, SeededNoise(seed), units, **placed)[0]
 
 
-def of_outcomes(wide, columns):
-    return release_table(wide, columns, family=BINOMIAL, constant=float(BINOMIAL.link(0.4)))
-
-
-def of_numbers(wide, columns):
-    return release_table(wide, columns, family=GAUSSIAN)
-
-
-@pytest.mark.parametrize("table", [of_outcomes, of_numbers])
-def test_a_table_of_some_columns_is_that_of_rows_that_have_no_others(table):
+@pytest.mark.parametrize("family", [BINOMIAL, GAUSSIAN], ids=lambda one: one.name)
+def test_a_table_of_some_columns_is_that_of_rows_that_have_no_others(family):
     X, y = outcomes(2)
     few = [1, 3, 7]
     weights = np.zeros(11)
     weights[[*few, -1]] = 0.5, -0.25, 0.125, 1.0
-    among = inferred(X, y, weights, SeededNoise(5), table)
-    alone = inferred(X[:, few], y, weights[[*few, -1]], SeededNoise(5), table)
+    among = of_outcomes(X, y, weights, 5, family)
+    alone = of_outcomes(X[:, few], y, weights[[*few, -1]], 5, family)
     assert among.wording == alone.wording
     assert [one.feature for one in among.intervals] == few
     for one, other in zip(among.intervals, alone.intervals, strict=True):
@@ -368,23 +361,14 @@ def test_it_takes_no_matrix_of_all_features():
     X, y = outcomes(2, n_rows=400)
     weights = np.zeros(30_001)
     weights[[1, 3, -1]] = 0.5, -0.25, 1.0
-    found = inferred(np.pad(X, ((0, 0), (0, 29_990))), y, weights, SeededNoise(5), of_numbers)
+    found = of_outcomes(np.pad(X, ((0, 0), (0, 29_990))), y, weights, 5, GAUSSIAN)
     assert [one.feature for one in found.intervals] == [1, 3]
 
 
 def test_where_the_constant_starts_matters_little():
     X, y = outcomes(3)
     weights = [0.5, -0.4, 0.3, 0.2, *[0.0] * 6, 1.0]
-    found = [
-        inferred(
-            X,
-            y,
-            weights,
-            SeededNoise(6),
-            partial(release_table, family=BINOMIAL, constant=float(BINOMIAL.link(share))),
-        )
-        for share in (0.2, 0.4, 0.7)
-    ]
+    found = [of_outcomes(X, y, weights, 6, share=share) for share in (0.2, 0.4, 0.7)]
     for one, middle, other in zip(*(each.intervals for each in found), strict=True):
         assert one.coefficient == pytest.approx(middle.coefficient, abs=middle.standard_error / 4)
         assert other.coefficient == pytest.approx(middle.coefficient, abs=middle.standard_error / 4)
@@ -419,10 +403,6 @@ def test_intervals_are_of_effects_and_hold_released_values_only(case, model):
     assert X[:3, 0].tobytes() not in pickle.dumps(model)
 
 
-def plain(told):
-    return " ".join(str(told).split())
-
-
 def test_units_and_names_are_the_users():
     X, y = CASES["gaussian"].rows
     names = [f"column {j}" for j in range(8)]
@@ -436,12 +416,8 @@ def test_units_and_names_are_the_users():
         assert after.standard_error == pytest.approx(before.standard_error / 5, rel=1e-6)
 
 
-@pytest.fixture(scope="module")
-def odds_model():
-    return CASES["binomial"].fit()
-
-
-def test_a_file_and_the_summary_tell_odds_ratios(odds_model, tmp_path):
+def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):
+    odds_model = fitted("binomial")
     odds_model.save(tmp_path / "model.json")
     loaded = dpscreen.load(tmp_path / "model.json")
     assert loaded.inference_ == odds_model.inference_
@@ -457,13 +433,6 @@ def test_a_file_and_the_summary_tell_odds_ratios(odds_model, tmp_path):
     told = odds_model.explain()
     assert "is what the interval is for, both as odds ratios with the step" in told
     assert {"refit", "low", "high", "odds_ratio"} <= set(odds_model.summary().frame)
-
-
-def test_the_page_tells_them(odds_model, tmp_path):
-    path = dpscreen.write_model_page(odds_model, tmp_path / "page.html", n_rows=300)
-    text = path.read_text(encoding="utf-8")
-    assert "95 % interval" in text
-    assert "the half that selects" in text
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -558,17 +527,9 @@ def test_why_odds_have_no_interval_is_told_by_name():
 
 
 def test_nothing_selected_is_said():
-    units = PublicUnits(np.array([[-1.0, 1.0]] * 2), np.array([-2.0, 2.0]), constant=True)
-    selected = split.Selected(np.array([0.0, 0.0, 1.0]), units, deviation=1.0, marginals=None)
-    spending = Spending(Accountant(SecureNoise(), limit=ZCDP(1)), ZCDP(1), Regime(500, 2, 1.0))
-    found = split.infer(
-        split.SplitHalf(spending, ArrayRows(np.zeros((3, 2)), np.zeros(3))),
-        selected,
-        units.feature_bounds,
-        Choices(),
-        "ab",
-        SecondTable(partial(release_table, family=GAUSSIAN)),
-    )
+    weights, noise = [0.0, 0.0, 1.0], SecureNoise()
+    rows = np.zeros((3, 2)), np.zeros(3)
+    found, spending = inferred(*rows, weights, noise, units_of(2), n_rows=500, deviation=1.0)
     assert "the first half selected no feature at this budget" in found.wording
     assert spending.accountant.spent == ZCDP.free()
 

@@ -284,8 +284,6 @@ def _per_cent(effect: float) -> float:
 
 
 LINEAR = EffectScale("effect", float)
-ODDS = EffectScale("odds ratio", exponential, column="odds_ratio", ratio=True)
-RATES = EffectScale("rate ratio", exponential, column="rate_ratio", ratio=True)
 PER_CENT = EffectScale("effect", _per_cent, "\u00a0%", column="effect_percent")
 
 

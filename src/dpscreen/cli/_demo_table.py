@@ -15,7 +15,7 @@ from dpscreen.models import PrivateOLS
 from dpscreen.paper import demo
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
-from dpscreen.solvers.results import Quality
+from dpscreen.solvers.family import Quality
 
 EPSILON = 5.0
 DELTA = 1e-6

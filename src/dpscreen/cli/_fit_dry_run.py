@@ -94,9 +94,9 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
     options, method, family = ready.options, ready.method, ready.model.family
     if options.rows_public is None:
         return None
-    if method in (family.selection, family.table):
+    if method in (family.sparse.method, family.table.method):
         with console.share_bar() as progress:
-            simulated = _of_table if method == family.table else _of_selection
+            simulated = _of_table if method == family.table.method else _of_selection
             return simulated(ready, progress)
     if method not in PAPER:
         return {"words": f"No command simulates {method}."}
@@ -128,7 +128,7 @@ def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
         "false_selection_rate": FALSE_RATE,
         "power_means": DETECTED,
         "words": planned.words,
-        "finding": f"{planned.finding}{family.supposed_words}",
+        "finding": f"{planned.finding}{family.simulation.rate_caution}",
         "effect_is": family.words.effect_axis,
         "power": [
             {"effect": row.effect, "power": row.power, "power_se": row.power_se}
@@ -159,7 +159,7 @@ def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
         "refused": expected.refused,
         "rows_needed": expected.rows_needed,
         "width_ratio": expected.ratio,
-        "words": f"{expected.finding}{family.supposed_words if expected.ratio else ''}",
+        "words": f"{expected.finding}{family.simulation.rate_caution if expected.ratio else ''}",
     }
 
 

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-OURS = ("lasso", "ols", "logistic", "logit", "poisson", "poisson-lasso")
+SPARSE = {"gaussian": "lasso", "binomial": "logistic", "poisson": "poisson-lasso"}
+TABLES = {"gaussian": "ols", "binomial": "logit", "poisson": "poisson"}
+"""What people call the models of each family; here, as families are slow to import."""
+
+COMPARED = {
+    "gaussian": ("private-lasso", "dp-fw", "rnm-screen", "lasso"),
+    "binomial": ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic"),
+    "poisson": ("private-poisson-lasso", "poisson"),
+}
+"""The methods that are compared for each family of outcomes; the last is not private."""
+
+OURS = (*SPARSE.values(), *TABLES.values())
+SELECTING = ", ".join(f"private-{name}" for name in SPARSE.values())
 MODELS = {name: f"private-{name}" for name in OURS} | {
     name: name for name in ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 }
@@ -148,18 +160,16 @@ def _check_files(options: Any) -> None:
 
 def _method(options: Any, schema: TableSchema) -> str:
     """Return the method: as given, or the one that suits the target."""
-    from dpscreen.solvers.family import family_of, proposal_of
+    from dpscreen.solvers.family import default_words_of, family_of
 
     model = None if options.model is None else MODELS[options.model]
     if model is not None and options.method not in (None, model):
         raise click.UsageError("Give --model or --method, not two that differ.")
     if found := options.method or model:
         return found
-    family = family_of(schema.classes)
-    words = family.default_words or proposal_of(schema.classes, schema.target_bounds[0])
-    if words:
+    if words := default_words_of(schema.classes, schema.target_bounds[0]):
         console.say(words.format(target=schema.target))
-    return family.selection
+    return family_of(schema.classes).sparse.method
 
 
 def check_budget(ready: PreparedFit) -> None:

@@ -11,18 +11,16 @@ import click
 
 from dpscreen._core.words import listed
 from dpscreen.cli import console
+from dpscreen.cli._fit_options import COMPARED
 
 if TYPE_CHECKING:
     from dpscreen.models.page.charts import PowerRow
     from dpscreen.planning.power import Contest
     from dpscreen.solvers.family import Family
 
-NAMES = {
-    "gaussian": ("private-lasso", "dp-fw", "rnm-screen", "lasso"),
-    "binomial": ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic"),
-    "poisson": ("private-poisson-lasso", "poisson"),
-}
-"""The methods for each family of outcomes; the last is not private."""
+BY_RATE = "gaussian", "binomial"
+"""Families that follow from the target, or from a share of rows with a yes."""
+BY_NAME = [family for family in COMPARED if family not in BY_RATE]
 MOST_EPSILONS = 15
 LESSON = (
     "Simulated rows: nothing was read and nothing is charged. Real data are less regular: the "
@@ -42,7 +40,7 @@ LESSON = (
 )
 @click.option(
     "--model",
-    type=click.Choice(["poisson"]),
+    type=click.Choice(BY_NAME),
     help="Compare models of counts and other outcomes that are not negative.",
 )
 @console.EPSILONS(default=(0.5, 1.0, 2.0, 5.0), help="A budget to try; may be repeated.")
@@ -50,11 +48,13 @@ LESSON = (
 @click.option(
     "--method",
     "methods",
-    type=click.Choice([name for names in NAMES.values() for name in names]),
+    type=click.Choice([name for names in COMPARED.values() for name in names]),
     metavar="METHOD",
     multiple=True,
-    help=f"A method to try; may be repeated: {listed(NAMES['gaussian'])}; for a binary outcome, "
-    f"{listed(NAMES['binomial'])}; for counts, {listed(NAMES['poisson'])}.  [default: all]",
+    help=f"A method to try; may be repeated: {listed(COMPARED['gaussian'])}; for a binary outcome, "
+    f"{listed(COMPARED['binomial'])}; "
+    + "".join(f"for --model {family}, {listed(COMPARED[family])}" for family in BY_NAME)
+    + ".  [default: all]",
 )
 @click.option(
     "--effect",
@@ -99,9 +99,11 @@ def command(
       dpscreen compare --rows 5000 --features 20 --model poisson --rate 3
     """
     shape = console.table_shape(features, schema_file, formula)
-    from dpscreen.solvers.family import FAMILIES
+    from dpscreen.solvers.family import BINOMIAL, FAMILIES
 
-    family = FAMILIES[model] if model else shape.family.with_rate(rate)
+    family = FAMILIES[model] if model else shape.family
+    if rate is not None and family.simulation.rate is None:
+        family = BINOMIAL
     contest = _contest(shape, family, rate, **given)
     from dpscreen.planning.compare import compete, draw
 
@@ -109,7 +111,7 @@ def command(
         found = compete(contest, repetitions=repetitions, seed=seed, progress=progress)
     if plot is not None:
         with console.write_failures(plot, "Picture"):
-            draw(found, family.words.measure, contest.title, plot)
+            draw(found, family.measure.label, contest.title, plot)
     if not as_json:
         _show(contest, found)
         return
@@ -122,7 +124,7 @@ def command(
         "rate": setting.rate,
         "delta": setting.delta,
         "outcomes": [
-            {"method": one.method, "epsilon": one.epsilon, **one.to_dict(family.quality)}
+            {"method": one.method, "epsilon": one.epsilon, **one.to_dict(family.measure.name)}
             for one in found
         ],
     }
@@ -142,7 +144,7 @@ def _contest(
     n_effects: int | None,
 ) -> Contest:
     """Return what is simulated, or refuse what cannot be."""
-    chosen, names = tuple(sorted(set(epsilons))), NAMES[family.name]
+    chosen, names = tuple(sorted(set(epsilons))), COMPARED[family.name]
     others = [name for name in methods if name not in names]
     if others:
         raise click.UsageError(f"{listed(others)}: not for this kind of outcome.")
@@ -164,7 +166,7 @@ def _contest(
 
 
 def _show(contest: Contest, found: Sequence[PowerRow]) -> None:
-    measure = contest.setting.kind.words.measure
+    measure = contest.setting.kind.measure.label
     scores = ("power", "false positives", f"held-out {measure}", f"best {measure}")
     headings = ("method", "epsilon", *scores)
     cells = [

@@ -394,7 +394,7 @@ def usable(schema: TableSchema) -> str:
     from dpscreen.solvers.family import family_of
 
     low, high = map(number, schema.field(schema.target).declared_bounds)
-    words = family_of(schema.classes).range_words
+    words = family_of(schema.classes).target.range_words
     may_be = words.format(low=low, high=high, classes=schema.class_names)
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     most = f", at most {how_many(schema.rows_per_unit, 'row')} of each" if schema.unit else ""

@@ -13,6 +13,7 @@ from dpscreen.cli._fit_options import (
     METHODS,
     MODELS,
     MOST_UNREADABLE,
+    SELECTING,
     PreparedFit,
     check_budget,
     prepared,
@@ -67,14 +68,12 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
 @click.option(
     "--inference",
     type=click.Choice(["split"]),
-    help="Half of the rows select features, the other half gives intervals (private-lasso, "
-    "private-logistic, private-poisson-lasso).",
+    help=f"Half of the rows select features, the other half gives intervals ({SELECTING}).",
 )
 @click.option(
     "--max-features",
     type=console.COUNT,
-    help="Maximum number of features in the model (private-lasso, private-logistic, "
-    "private-poisson-lasso).",
+    help=f"Maximum number of features in the model ({SELECTING}).",
 )
 @click.option(
     "--offset",

@@ -91,18 +91,18 @@ def command(
     from dpscreen.solvers.family import family_of_method
 
     shape = console.table_shape(features, schema_file, formula)
-    method = shape.family.selection if model is None else f"private-{model}"
+    method = shape.family.sparse.method if model is None else f"private-{model}"
     family = family_of_method(method)
-    if rate is not None and family.supposed_rate is None:
+    if rate is not None and family.simulation.rate is None:
         raise click.BadParameter(f"does not apply to {method}.", param_hint="--rate")
     if rate is not None and not family.supposes(rate):
         raise click.BadParameter("a share lies between 0 and 1.", param_hint="--rate")
-    searched = method == family.selection and family.simulation.searched
+    searched = method == family.sparse.method and family.quadratic
     if not searched and (rows is None or epsilon is None):
         raise click.UsageError(
             f"--model {method.removeprefix('private-')} needs --rows and --epsilon."
         )
-    if shape.rows_per_unit > 1 and method == family.table and family.averages_units:
+    if shape.rows_per_unit > 1 and method == family.table.method and family.averages_units:
         console.say("A table counts units, whatever their number of rows: rows below are units.")
     elif shape.rows_per_unit > 1:
         from dpscreen.planning.power import epsilon_of_one_row
@@ -114,7 +114,7 @@ def command(
         up_to = f"A unit has up to {shape.rows_per_unit} rows"
         console.say(f"{up_to}; epsilon below is for one row{where}.")
     public = {"n_rows": rows, "n_features": shape.features, "epsilon": epsilon, "delta": delta}
-    if method == family.table:
+    if method == family.table.method:
         table = {"rate": rate, "levels": shape.levels, "family": family}
         _show_widths(public | table, as_json=given["as_json"])
     else:

@@ -109,9 +109,9 @@ def _predictions(model: LoadedModel, data: Any, ids: tuple[str, ...]) -> Any:
         ):
             if not len(rows):
                 continue
-            means = np.asarray(getattr(model, model.family.predicts)(rows))
+            means = np.asarray(getattr(model, model.family.target.predicts)(rows))
             values = means.reshape(len(rows), -1)[:, -1]
-            name = model.family.prediction_column
+            name = model.family.target.column
             parts.append(pa.table([*kept.columns, values], names=[*ids, name]))
     if not parts:
         shown = data if isinstance(data, Path) else data.name

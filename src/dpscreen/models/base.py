@@ -62,7 +62,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import split
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.marginals import NEITHER, end_of_target, standardise
-from dpscreen.solvers.quality import Ranges, release_quality
+from dpscreen.solvers.quality import QualityReleases
 from dpscreen.solvers.split import SplitHalf
 from dpscreen.tables.schema import TableSchema, as_schema
 
@@ -572,15 +572,16 @@ class ScalingModel(PrivateEstimator[Choices]):
 
         `scales` are the standard deviations of residuals, target and predictors.
         """
-        scale, target_scale = self.family.quality_scales(*scales)
-        self.quality_ = release_quality(
-            self.family,
-            task.spending,
-            task.design,
-            weights,
-            Ranges.of(units, weights, scale, target_scale=target_scale, null=task.start),
-            cost=task.spending.remaining,
-            in_sample=in_sample,
+        spending = task.spending
+        releases = QualityReleases(
+            spending.accountant,
+            spending.release_sum,
+            n_rows=spending.regime.n_rows,
+            count_noise=spending.count_noise,
+            cost=spending.remaining,
+        )
+        self.quality_ = self.family.release_quality(
+            releases, task.design, units, weights, scales, task.start, in_sample=in_sample
         )
 
     def _statement(self, start: FitStart, budget: Budget) -> PrivacyStatement:

@@ -74,7 +74,7 @@ def notes_of(release: Release, language: str, dialect: str | None = None) -> Ite
     yield statement_for(release, force=True)["privacy"]
     if release.clips_features:
         yield "Features are clipped to the bounds with which the model was fitted."
-    yield from release.family.words.clipped
+    yield from release.family.target.clipped
     if release.schema is None:
         yield "True counts as 1 and false as 0; numbers must not be missing."
     else:

@@ -34,7 +34,7 @@ from dpscreen.models.regression_table import (
 from dpscreen.models.release import Release, checked_about
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
-from dpscreen.solvers.family import Family, family_of_fields
+from dpscreen.solvers.family import family_of_fields
 from dpscreen.solvers.results import NOISE, FeatureInterval, Inference, Measured
 
 FORMAT, VERSION = "dpscreen-model", 1
@@ -100,7 +100,7 @@ def to_dict(release: Release) -> dict[str, Any]:
     keys = ("name", "coefficient", "bounds")
     features = [dict(zip(keys, one, strict=True)) for one in zip(*columns, strict=True)]
     values = vars(release) | {"features": features, "quality": None}
-    values[release.family.quality_field] = release.quality
+    values[release.family.quality_type.file_field] = release.quality
     some_have = [name for name in ("categories", "about") if values[name]]
     names = ("table", "above_noise", "declared_bounds", "fallback", "missing_as")
     some_have += [name for name in names if values[name] is not None]
@@ -258,6 +258,7 @@ def _described(error: Any) -> str:
 
 def _release(found: Mapping[str, Any]) -> Release:
     model, family = found["model"], family_of_fields(found["model"])
+    kind = family.quality_type
     features, names = model["features"], tuple(one["name"] for one in model["features"])
 
     def optional(name: str, read: Callable[[Any], Any]) -> Any:
@@ -280,7 +281,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         max_features=optional("max_features", int),
         inference=optional("inference", partial(_read_inference, names=names)),
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
-        quality=optional(family.quality_field, partial(_read_quality, family=family)),
+        quality=optional(kind.file_field, partial(_read_quality, kind=kind)),
         bounds_notes=optional("bounds_notes", lambda notes: tuple(map(_read_note, notes))),
         table=optional("table", lambda one: table_of_fields(one, names + constant, len(names))),
         schema=found["schema"],
@@ -313,8 +314,8 @@ def _read_path(found: Mapping[str, Any]) -> Path:
     )
 
 
-def _read_quality(found: Mapping[str, Any], family: Family) -> Any:
-    kind, surplus = family.quality_type, family.quality_type.columns
+def _read_quality(found: Mapping[str, Any], kind: Any) -> Any:
+    surplus = kind.columns
     tuples = {name: tuple(map(float, found[name])) for name in surplus}
     ordered = [one for name, one in tuples.items() if not surplus[name]]
     lengths = {len(one) - surplus[name] for name, one in tuples.items()}
@@ -324,7 +325,7 @@ def _read_quality(found: Mapping[str, Any], family: Family) -> Any:
     known: dict[str, Any] = {
         name: math.nan if found[name] is None else found[name] for name in there
     } | tuples
-    for name, stem in family.measures:
+    for name, stem, *_ in kind.measures:
         names = name, f"{stem}_low", f"{stem}_high"
         ends, reason = [found[one] for one in names], None
         if None in ends:  # a measure without an end is not known

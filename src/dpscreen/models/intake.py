@@ -54,7 +54,7 @@ NO_ROW_COUNTS = (
 CHECKED = "`schema.check(rows)` counts the cells, for the curator; fit(…, check=False) fits anyway."
 
 TWO_LABELS = (
-    f" A target of two labels is one for {BINOMIAL.words.sparse}, in whose classes= they stand."
+    f" A target of two labels is one for {BINOMIAL.sparse.estimator}, in whose classes= they stand."
 )
 
 

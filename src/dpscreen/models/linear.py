@@ -24,12 +24,7 @@ from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_al
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.pipelines import pipeline_of
 from dpscreen.models.raw import NoFormula, described_features
-from dpscreen.models.regression_table import (
-    OddsTableModel,
-    RateTableModel,
-    RegressionSummary,
-    TableModel,
-)
+from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
 from dpscreen.models.release import (
     Release,
     Summary,
@@ -40,7 +35,7 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 if TYPE_CHECKING:
@@ -173,10 +168,9 @@ class PrivateLinearModel(LinearModel):
         from sklearn import metrics  # slow to import
 
         target, kept, weight = scored_rows(self, X, y, sample_weight)
-        metric = getattr(metrics, self.family.metric)
-        return float(
-            metric(target, self.predict(X)[kept], sample_weight=weight, **self.family.power)
-        )
+        name, more = self.family.metric
+        metric = getattr(metrics, name)
+        return float(metric(target, self.predict(X)[kept], sample_weight=weight, **more))
 
     def _in_table_units(self, predicted: Array) -> Array:
         """Return predictions in the units of the table, where a schema declares a transform."""
@@ -591,16 +585,12 @@ class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
     """A table of log-odds from a file that `save` wrote; it has all results of `PrivateLogit`."""
 
 
-class LoadedRateTable(RateTableModel, LoadedModel):
-    """A table of log-means from a file that `save` wrote, with all results of `PrivatePoisson`."""
-
-
-LOADED = {
+LOADED: dict[str, tuple[type[LoadedModel], type[LoadedModel]]] = {
     GAUSSIAN.name: (LoadedModel, LoadedTable),
     BINOMIAL.name: (LoadedClassifier, LoadedOddsTable),
-    POISSON.name: (LoadedModel, LoadedRateTable),
 }
-"""What a file becomes, by family: a model, or one with a regression table."""
+"""What a file becomes, by family: a model, or one with a regression table. Other families are added
+where their estimators are."""
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:

@@ -26,7 +26,6 @@ from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selec
 from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
 from dpscreen.solvers.results import Inference
-from dpscreen.solvers.table import release_table
 
 DENSE, STAGEWISE = "dense", "stagewise"
 SOLVERS: dict[str, Callable[[Task], Solution]] = {
@@ -84,7 +83,7 @@ class SparseModel(ScalingModel):
             )
         if self.inference is not None and self.offset is not None:
             raise ValueError(
-                f"inference='split' knows no offset: {self.family.words.table} has intervals "
+                f"inference='split' knows no offset: {self.family.table.estimator} has intervals "
                 "beside one."
             )
         return replace(
@@ -129,18 +128,20 @@ class SparseModel(ScalingModel):
         task, units, solution = self._release(half)
         ranged, predicting, predictor = self._range(half, task, units, solution)
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
-        marginals = (units, task.deviation, task.marginals)
-        selected = split.Selected(solution.weights, *marginals, n_used, task.residual)
-        table = split.SecondTable(
-            partial(release_table, family=self.family, constant=task.start),
-            self.family,
-            self.family.information(task.start),
+        selected = split.Selected(
+            solution.weights,
+            units,
+            deviation=task.deviation,
+            marginals=task.marginals,
+            n_used=n_used,
+            residual=task.residual,
+            family=self.family,
+            start=task.start,
         )
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         names = list(self.feature_names_out_)
-        self.inference_ = split.infer(
-            second.reserving(kept), selected, start.bounds[0], choices, names, table
-        )
+        other = replace(second, spending=replace(second.spending, reserved=kept))
+        self.inference_ = split.infer(other, selected, start.bounds[0], choices, names)
         if start.choices.quality:
             design = second.rows.lattice(predicting)
             ranged = replace(ranged, spending=second.spending, design=design)

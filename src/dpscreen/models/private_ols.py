@@ -78,7 +78,7 @@ class TableEstimator(TableModel, ScalingModel):
             asked = _requested(settings.n_rows, rows, promise.budget, settings)
             needs = table_needs(self.table_rule, asked)
             if needs is not None:
-                raise refused(asked, needs, instead=self.family.words.sparse)
+                raise refused(asked, needs, instead=self.family.sparse.estimator)
         return spend
 
     def _places(self, parameter: str) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class TableEstimator(TableModel, ScalingModel):
         self.n_rows_ = asked.n_rows
         # At a large δ an ε of 0 may be certified, and is no budget.
         statement = self._statement(start, Budget(max(charged.epsilon(delta), 1e-9), delta))
-        counted, instead = start.choices.n_rows is None, self.family.words.sparse
+        counted, instead = start.choices.n_rows is None, self.family.sparse.estimator
         raise refused(asked, needs, charged, statement, counted=counted, instead=instead)
 
     def _spend(self, start: FitStart) -> None:

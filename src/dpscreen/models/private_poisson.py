@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from dpscreen.models.linear import LOADED, LoadedModel
 from dpscreen.models.private_ols import TableEstimator
-from dpscreen.models.regression_table import RateTableModel
+from dpscreen.models.regression_table import TableModel
 from dpscreen.solvers.family import POISSON, Family
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class RateTableModel(TableModel):
+    """Results of a regression table of the logarithms of means."""
+
+    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the mean is multiplied with a step of 1 of each feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage: how often such an interval covers its rate ratio; one at a time.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns rate_ratio, low and high, and
+            per_cent, by how many per cent the mean is larger.
+        """
+        found = self._ratios("rate_ratio", level)
+        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
+
+
+class LoadedRateTable(RateTableModel, LoadedModel):
+    """A table of log-means from a file that `save` wrote, with all results of `PrivatePoisson`."""
+
+
+LOADED[POISSON.name] = LoadedModel, LoadedRateTable
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

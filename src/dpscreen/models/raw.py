@@ -283,7 +283,7 @@ def raw_model_of(release: Release) -> RawModel:
     shared: dict[str, Any] = {
         "intercept": release.intercept,
         "bounds": family.predictor_bounds(release.target_bounds),
-        "predicts": family.predicts,
+        "predicts": family.target.predicts,
         "classes": release.classes or (),
         "named": release.named,
     }

@@ -43,8 +43,7 @@ from dpscreen.solvers.results import (
     NOTED_BIAS,
     FeatureInterval,
     Inference,
-    differences,
-    undetected_group,
+    caveats,
 )
 
 if TYPE_CHECKING:
@@ -393,14 +392,12 @@ class RegressionTable(TableReadings):
         model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
         meaning = MEANING.format(
             model=f"of {words.predictor} {model}" if words.predictor else model,
-            bounds=words.bounds,
+            bounds=family.target.bounds,
             sampling=words.sampling,
         )
-        from_least_squares = differences(
-            self.shortened, self.clip_bias[given], errors[given], words.plain
-        )
-        groups = undetected_group(self.undetected, self.largest_shift[given], errors[given])
-        return Inference(True, " ".join([meaning, *from_least_squares, *groups]), intervals)
+        found = (self.clip_bias[given], self.largest_shift[given], errors[given])
+        notes = caveats(self.shortened, self.undetected, found, words.plain)
+        return Inference(True, " ".join([meaning, *notes]), intervals)
 
 
 NOT_KEPT = (
@@ -421,7 +418,7 @@ class TableModel(TableReadings):
     @property
     def rsquared(self) -> float:
         """Return the released R²; NaN if it is not known (`quality_.r2_reason` says why)."""
-        measures = [name for name, _ in self.family.measures]
+        measures = [one.name for one in self.family.quality_type.measures]
         if "r2" not in measures:
             raise AttributeError(f"this model has no R²; quality_ has {listed(measures)}.")
         quality = getattr(self, "quality_", None)
@@ -554,27 +551,6 @@ class OddsTableModel(TableModel):
             One row for each feature, in their order, and columns odds_ratio, low and high.
         """
         return self._ratios("odds_ratio", level)
-
-
-class RateTableModel(TableModel):
-    """The same of the logarithms of means."""
-
-    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the mean is multiplied with a step of 1 of each feature.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Coverage: how often such an interval covers its rate ratio; one at a time.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns rate_ratio, low and high, and
-            per_cent, by how many per cent the mean is larger.
-        """
-        found = self._ratios("rate_ratio", level)
-        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
 
 
 # --- in a model file ------------------------------------------------------------------------------

@@ -51,13 +51,7 @@ from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import COUNTS, Path
 from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
-from dpscreen.solvers.results import (
-    FeatureInterval,
-    Inference,
-    Measure,
-    OutcomeQuality,
-    Quality,
-)
+from dpscreen.solvers.results import FeatureInterval, Inference, Measure, Measured
 from dpscreen.solvers.selection import noise_p_values
 from dpscreen.tables.formula import FormulaProblem, formula_target
 
@@ -103,7 +97,7 @@ class Release:
     max_features: int | None = None
     inference: Inference | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    quality: Quality | OutcomeQuality | None = None
+    quality: Measured | None = None
     bounds_notes: tuple[BoundsNote, ...] | None = None
     table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
@@ -282,7 +276,7 @@ class Release:
         found = self.first_measure
         if found is None:
             return "", ""
-        scale, measure = self.scale_of_target, self.family.words.measure
+        scale, measure = self.scale_of_target, self.family.measure.label
         name = measure if scale is None else f"{measure} of {scale}"
         if found.reason is not None:
             return name, "not known"
@@ -291,7 +285,7 @@ class Release:
     @property
     def first_measure(self) -> Measure | None:
         """Return the measure of quality that headlines show; None without a quality."""
-        return None if self.quality is None else Measure.of(self.quality, *self.family.measures[0])
+        return None if self.quality is None else Measure.of(self.quality, self.family.measure)
 
     @cached_property
     def intervals(self) -> dict[int, FeatureInterval]:
@@ -320,7 +314,7 @@ class Release:
         """Return why there are no intervals, in one sentence; None if there are."""
         if self.inference is not None:
             return None if self.inference.available else self.inference.wording
-        sparse = self.family.words.sparse
+        sparse = self.family.sparse.estimator
         if self.estimator not in (sparse, "FreeScreen"):
             return (
                 f"There are no intervals: {self.estimator} has none; {sparse} with "
@@ -570,9 +564,9 @@ def about_failure(release: Release) -> Iterator[str]:
 def _about_predictions(release: Release) -> Iterator[str]:
     """Say what predictions are clipped to, what cells count as, and what has no interval."""
     declared, table = (release.schema, release.categories), release.table
-    yield from release.family.words.clipped
+    yield from release.family.target.clipped
     yield from about_levels(release.names, *declared, () if table is None else table.left_out)
-    yield from about_missing(*declared, fills_target=release.family.fills_target)
+    yield from about_missing(*declared, fills_target=not release.family.n_classes)
     # One reason for all features is given with the meaning of intervals.
     if table and (len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features):
         numbers = None if release.schema is None else declared_numbers(release.schema)

@@ -23,14 +23,14 @@ def budget_point(case: BudgetCase, epsilon: float) -> BudgetPoint | None:
     setting = setting_at(case, epsilon)
     if setting is None:
         return None
-    is_table = case.method == setting.kind.table
+    is_table = case.method == setting.kind.table.method
     return _table(setting, epsilon) if is_table else _selection(case, setting, epsilon)
 
 
 def setting_at(case: BudgetCase, epsilon: float) -> Setting | None:
     """Return what to simulate at an ε for one unit, in terms of one row; None: ε is too small."""
     family = family_of_method(case.method)
-    rate = case.rate if family.n_classes else family.supposed_rate
+    rate = case.rate if family.n_classes else family.simulation.rate
     try:
         numbers = case.n_rows, case.n_features, epsilon, case.delta
         unit = case.rows_per_unit
@@ -49,11 +49,12 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
     )
     width = split_width(setting) if case.intervals else None
     count, family = setting.n_effects, setting.kind
-    values = {family.quality: max(family.no_information, row.quality), "found": row.power * count}
+    measure, worst = family.measure.name, family.quality_type.no_information[0]
+    values = {measure: max(worst, row.quality), "found": row.power * count}
     return BudgetPoint(
         epsilon,
         values | ({} if width is None else {"width": width}),
-        {family.quality: row.quality_se, "found": row.power_se * count},
+        {measure: row.quality_se, "found": row.power_se * count},
         count,
         row.best_quality,
     )
@@ -66,7 +67,7 @@ def _table(setting: Setting, epsilon: float) -> BudgetPoint:
     width = table.width_ratio(TABLES) if quick else None
     given = {} if width is None else {"width": max(1.0, width)}
     needed = table.rows_needed
-    if quick and not table.kind.simulation.rows_by_rule:  # found by trying
+    if quick and not table.kind.quadratic:  # found by trying
         needed = max(needed, setting.n_rows) if width else table.rows_found()
     return BudgetPoint(epsilon, {"needed": float(needed)} | given)
 
@@ -81,7 +82,7 @@ def split_width(setting: Setting) -> float | None:
     found = []
     for number in range(TABLES):
         table = simulation.simulated_table(setting, scale, f"curve/{number}")
-        fit = setting.kind.selection, setting, table.outcomes(effect), f"curve/{number}/split"
+        fit = setting.kind.sparse.method, setting, table.outcomes(effect), f"curve/{number}/split"
         model = table.model(*fit, inference="split", settings={"quality": False})
         variances = [one.standard_error**2 for one in model.inference_.intervals]
         unit = table.truth(effect)[2]

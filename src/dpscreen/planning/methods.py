@@ -7,7 +7,7 @@ and what it releases; `FitRequest.settings` overrides them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -18,7 +18,7 @@ from dpscreen._core.words import listed
 from dpscreen.models import outcome_peers, peers, tukey
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, POISSON, Family
+from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,9 @@ class FitRequest:
 
 
 OURS: dict[str, type[Any]] = {
-    method: getattr(models, estimator)
+    one.method: getattr(models, one.estimator)
     for family in FAMILIES.values()
-    for method, estimator in (
-        (family.selection, family.words.sparse),
-        (family.table, family.words.table),
-    )
+    for one in (family.sparse, family.table)
 }
 """A sparse model and a table for each family of outcomes."""
 
@@ -96,86 +93,32 @@ OUTCOME_PEERS: dict[str, type[Any]] = {
 METHODS = OURS | PAPER | ON_REQUEST | PEERS | COMPARED_ONLY | OUTCOME_PEERS
 
 
-def _lasso(noise: float) -> Any:
-    from sklearn.linear_model import Lasso
-
-    return Lasso(alpha=noise)
-
-
-def _lasso_by_folds() -> Any:
-    """Return LASSO with a penalty by cross-validation; rows may be in order of time."""
-    from sklearn.linear_model import LassoCV
-    from sklearn.model_selection import KFold
-
-    return LassoCV(cv=KFold(5, shuffle=True, random_state=0))
-
-
-def _logistic(_noise: float = 0.0) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=0.1, max_iter=500)
-
-
-def _poisson(_noise: float = 0.0) -> Any:
-    from sklearn.linear_model import PoissonRegressor
-
-    return PoissonRegressor(alpha=1e-3, max_iter=500)
-
-
 @dataclass(frozen=True)
 class FamilyMethods:
-    """The methods for outcomes of one family, by name, and what their tables are called.
-
-    `peers` compete with ours in `dpscreen contest`. `without_privacy` builds the model called
-    `not_private` in plans, from the largest sampling error to expect of a coefficient, and
-    `reference` that of the contest.
-    """
+    """The methods for outcomes of one family, by name: ours are simulated by plans."""
 
     family: Family
-    division: str
-    not_private: str
-    without_privacy: Callable[[float], Any]
-    reference: Callable[[], Any]
-    peers: tuple[str, ...] = ()
 
     @property
     def contested(self) -> tuple[str, ...]:
-        """Return the private methods of a contest, ours first."""
-        return (self.family.selection, self.family.table, *self.peers)
+        """Return the private methods of `dpscreen contest`: ours, then those of other authors."""
+        ours = self.family.sparse.method, self.family.table.method
+        others = PAPER | PEERS | COMPARED_ONLY | OUTCOME_PEERS
+        theirs = (name for name in others if _family_of(name) is self.family)
+        return (*ours, *(name for name in theirs if name not in ours))
 
     def divided(self, *, simulated: bool) -> str:
         """Return the name of the tables that are ranked together."""
-        return f"simulated {self.division}" if simulated else self.division
+        division = self.family.simulation.division
+        return f"simulated {division}" if simulated else division
 
 
-FAMILY_METHODS = {
-    one.family.name: one
-    for one in (
-        FamilyMethods(
-            family=GAUSSIAN,
-            division="numbers",
-            not_private="lasso",
-            without_privacy=_lasso,
-            reference=_lasso_by_folds,
-            peers=(*PAPER, *PEERS, *COMPARED_ONLY),
-        ),
-        FamilyMethods(
-            family=BINOMIAL,
-            division="outcomes",
-            not_private="logistic",
-            without_privacy=_logistic,
-            reference=_logistic,
-            peers=tuple(OUTCOME_PEERS),
-        ),
-        FamilyMethods(
-            family=POISSON,
-            division="counts",
-            not_private="poisson",
-            without_privacy=_poisson,
-            reference=_poisson,
-        ),
-    )
-}
+FAMILY_METHODS = {name: FamilyMethods(family) for name, family in FAMILIES.items()}
+
+
+def _family_of(method: str) -> Family:
+    family: Family = getattr(METHODS[method], "family", GAUSSIAN)
+    return family
 
 
 def estimator(method: str, order: FitRequest) -> Any:
@@ -195,9 +138,9 @@ def _check(method: str, order: FitRequest) -> None:
         if order.parameters[name] is not None and name not in known:
             owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
             raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
-    family = getattr(METHODS[method], "family", GAUSSIAN)
+    family = _family_of(method)
     if not family.fits(order.classes, order.target_bounds[0]):
-        raise ValueError(family.unfit_words)
+        raise ValueError(family.words.unfit)
     if "rows_per_unit" not in known and order.rows_per_unit != 1:
         raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
 

@@ -28,7 +28,7 @@ from dpscreen.solvers.family import FAMILIES
 SIMULATED = {
     name: family
     for family in FAMILIES.values()
-    for name in (family.words.sparse, family.words.table)
+    for name in (family.sparse.estimator, family.table.estimator)
 }
 """Estimators whose fits are simulated."""
 
@@ -156,7 +156,7 @@ def expected_of(
     sizes, seconds = setting.page_effects, simulation.QUICK_SECONDS
     affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
     # At least the cost of 8 Gaussian tables.
-    tables = repetitions or max(round(8 / setting.kind.simulation.cost), affordable)
+    tables = repetitions or max(round(8 / setting.kind.simulated_cost), affordable)
     expected = plan_of(setting, sizes, repetitions=tables, progress=_half(progress, 0))
     here = first_detected(expected.rows, expected.power_wanted)
     per_unit = replace(setting, epsilon=epsilon)
@@ -201,7 +201,7 @@ def what_if(
 
     ε is for one unit, of at most so many rows. One too small to be divided up is left out.
     """
-    contest = Contest(setting, (setting.kind.selection,), (), (here.effect,), rows_per_unit)
+    contest = Contest(setting, (setting.kind.sparse.method,), (), (here.effect,), rows_per_unit)
     others = []
     for epsilon in around(setting.epsilon):
         with suppress(ValueError):  # too small to be divided up

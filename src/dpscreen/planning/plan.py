@@ -121,7 +121,11 @@ class Plan:
     def finding(self) -> str:
         """Say what is detected, what that means, and how well it predicts."""
         setting, last, smallest = self.setting, self.rows[-1], self.smallest_effect
-        unit, measure = setting.kind.simulation.effect_unit, setting.kind.words.measure
+        kind = setting.kind
+        measure, unit = (
+            kind.measure.label,
+            f" {kind.words.effect_axis}" * bool(kind.words.increment),
+        )
         rate, power = whole_percent(FALSE_RATE), whole_percent(last.power)
         at = f"with {whole_percent(self.power_wanted)} power at a false-selection rate of {rate}"
         if smallest is None:
@@ -155,7 +159,7 @@ class Plan:
         return pd.DataFrame(self._rows())
 
     def _rows(self) -> tuple[dict[str, float], ...]:
-        return tuple(row.to_dict(self.setting.kind.quality) for row in self.rows)
+        return tuple(row.to_dict(self.setting.kind.measure.name) for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and words."""
@@ -174,7 +178,7 @@ class Plan:
         setting = self.setting
         draw(
             self.rows,
-            setting.kind.words.measure,
+            setting.kind.measure.label,
             f"{setting.shape}, ε = {setting.epsilon:g}, δ = {setting.delta:g}:  M = "
             f"{self.signal:.3g}",
             Path(path),
@@ -201,7 +205,7 @@ class Plan:
         return "\n".join([*folded, "", *self._table()])
 
     def _table(self) -> Iterator[str]:
-        measure, setting = self.setting.kind.words.measure, self.setting
+        measure, setting = self.setting.kind.measure.label, self.setting
         yield f"effect  power        false positives  {f'held-out {measure}':14}  best {measure}"
         for row in self.rows:
             yield (
@@ -479,7 +483,7 @@ def setting_of(
         float(correlation),
         float(looseness),
         limit,
-        family.supposed_rate if rate is None else float(rate),
+        family.simulation.rate if rate is None else float(rate),
         family.name,
     )
 

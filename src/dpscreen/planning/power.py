@@ -30,7 +30,7 @@ from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
-from dpscreen.planning.methods import FAMILY_METHODS, FamilyMethods, FitRequest, estimator
+from dpscreen.planning.methods import METHODS, FitRequest, estimator
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -107,10 +107,6 @@ class Setting:
         return FAMILIES[self.family]
 
     @property
-    def methods(self) -> FamilyMethods:
-        """Return the methods for such outcomes."""
-        return FAMILY_METHODS[self.family]
-
     @property
     def rho(self) -> float:
         """Return the budget in zCDP."""
@@ -230,11 +226,10 @@ class Contest:
     @property
     def entries(self) -> list[Entry]:
         """Return methods with each ε and effect; the one without privacy has no ε."""
-        not_private = self.setting.methods.not_private
         return [
             (method, epsilon, effect)
             for method in self.methods
-            for epsilon in ((None,) if method == not_private else self.epsilons)
+            for epsilon in (self.epsilons if method in METHODS else (None,))
             for effect in self.effects
         ]
 
@@ -291,7 +286,7 @@ def affordable_repetitions(setting: Setting, n_fits: int, *, seconds: float) -> 
     scale = Scale.of(setting.regime)
     steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
     fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
-    return round(rules.clamp(seconds / (fit * setting.kind.simulation.cost * n_fits), 4, 60))
+    return round(rules.clamp(seconds / (fit * setting.kind.simulated_cost * n_fits), 4, 60))
 
 
 def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) -> Measured:
@@ -345,7 +340,7 @@ def simulated_power(
     With `near`, half of the fits are of the four sizes around that power.
     """
     name = f"plan/{seed}"
-    contest = Contest(setting, (setting.kind.selection,), (setting.epsilon,), tuple(effects))
+    contest = Contest(setting, (setting.kind.sparse.method,), (setting.epsilon,), tuple(effects))
     if near is None:
         return simulated(contest, repetitions, name, progress)
     tick = ticks(progress, repetitions * len(effects))
@@ -473,7 +468,7 @@ class SimulatedTable:
         else:
             largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
             error = math.sqrt(self.truth(effect)[2]) * largest
-            model = self.setting.methods.without_privacy(error).fit(self.X, outcomes)
+            model = self.setting.kind.simulation.without_privacy(error).fit(self.X, outcomes)
         return self._scored(model, effect)
 
     def model(
@@ -484,7 +479,7 @@ class SimulatedTable:
         request = FitRequest(
             Budget(self.scale.epsilon(setting), setting.delta),
             np.tile((-feature, feature), (self.scale.n_features, 1)),
-            setting.kind.simulation.bounds(target, setting.rate),
+            setting.kind.simulated_bounds(target, setting.rate),
             n_rows=self.scale.n_rows,
             max_features=setting.max_features,
             random_state=RoughNoise(name),
@@ -504,16 +499,16 @@ class SimulatedTable:
         within = test if bounds is None else np.clip(test, *bounds[used].T)
         predicted = within @ coef[used] + float(np.ravel(model.intercept_)[0])
         expected = test @ truth[used] + intercept
-        simulation = self.setting.kind.simulation
-        outcomes = simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
+        kind = self.setting.kind
+        outcomes = kind.simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
         found: Mask = getattr(model, "selected_", coef != 0)
         sizes, entered = np.abs(coef), np.count_nonzero(found & ~matter)
         return Scored(
             sizes[matter],
             sizes[~matter],
             int(entered),
-            simulation.quality(predicted, expected, outcomes, unexplained),
-            simulation.quality(expected, expected, outcomes, unexplained),
+            kind.simulated_score(predicted, expected, outcomes, unexplained),
+            kind.simulated_score(expected, expected, outcomes, unexplained),
         )
 
 
@@ -525,7 +520,7 @@ def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable
     if scale.thinning > 1:
         X = _with_moments_of_more(X, setting.correlation, scale.thinning)
         noise = _less_correlated(noise, X, scale.thinning)
-    n_test = setting.kind.simulation.test_rows
+    n_test = setting.kind.test_rows
     test = _normal_rows(n_test, scale.n_features, setting.correlation, rng)
     return SimulatedTable(setting, scale, X, noise, test, rng.standard_normal(n_test))
 

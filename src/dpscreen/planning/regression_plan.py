@@ -112,12 +112,12 @@ class TableSetting(Setting):
         request = FitRequest(
             Budget(epsilon, self.delta),
             bounds,
-            self.kind.simulation.bounds(TARGET_BOUND, self.rate),
+            self.kind.simulated_bounds(TARGET_BOUND, self.rate),
             n_rows=rows,
             random_state=RoughNoise(f"table/{number}"),
             classes=(0, 1),
         )
-        model = estimator(self.kind.table, request)
+        model = estimator(self.kind.table.method, request)
         tick()
         try:
             fit_quietly(model, X, outcomes)
@@ -162,8 +162,8 @@ def expected_table(
     """
     chosen = around(epsilon) if others else (epsilon,)
     tick = ticks(progress, tables * len(chosen))
-    rate = family.supposed_rate if rate is None else rate
-    levels = levels if family.simulation.levels else 0
+    rate = family.simulation.rate if rate is None else rate
+    levels = 0 if family.quadratic else levels
     numbers = n_rows, n_features, epsilon, delta
     here = TableSetting(*numbers, rate=rate, levels=levels, family=family.name)
     widths, narrowest = list[TableWidth](), math.inf
@@ -172,7 +172,7 @@ def expected_table(
         narrowest = narrowest if ratio is None else max(1.0, min(narrowest, ratio))
         widths.append(TableWidth(one, None if ratio is None else narrowest))
     ratio = next(one.ratio for one in widths if one.epsilon == epsilon)
-    by_rule = family.simulation.rows_by_rule or ratio is not None
+    by_rule = family.quadratic or ratio is not None
     needed = here.rows_needed if by_rule else here.rows_found()
     finding, refused = _finding(here, ratio, needed), here.needs is not None
     return ExpectedTable(n_rows, n_features, epsilon, needed, finding, tuple(widths), rate, refused)
@@ -181,7 +181,7 @@ def expected_table(
 def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:
     rows, needs = number(setting.n_rows), setting.needs
     if needs is not None:
-        instead = setting.kind.words.sparse
+        instead = setting.kind.sparse.estimator
         return (
             f"The fit would be refused: a table of {how_many(setting.n_features, 'feature')} is "
             f"not possible with {rows} rows at this budget. "

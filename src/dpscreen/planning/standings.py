@@ -36,7 +36,7 @@ HELD_OUT = 0.2
 
 def measure(division: str) -> str:
     """Return what a division is scored by."""
-    return DIVISIONS[division].family.words.measure
+    return DIVISIONS[division].family.measure.label
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _fitted(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # seeded noise, odd bounds, penalties: all on purpose here
         if epsilon is None:
-            reference = DIVISIONS[table.division].reference()
+            reference = table.family.simulation.without_privacy(None)
             return make_pipeline(StandardScaler(), reference).fit(X, y)
         request = FitRequest(
             Budget(epsilon, rules.delta),

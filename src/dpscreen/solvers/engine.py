@@ -63,6 +63,10 @@ SIGNAL_PER_CLIP = 50.0
 WIDEST_CLIP = 3.0
 """The widest clip of residuals that noise alone decides, in standard deviations (conventional)."""
 
+DRIFT = 0.25
+"""The squared relative change, from one score to another, of a curvature that is not the same
+everywhere (conventional)."""
+
 CENTRE_SHARE = 0.015
 """The part of the engine's budget for each of the two releases that centre residuals (tuned)."""
 
@@ -120,7 +124,8 @@ class Engine:
         self._task, self.point, self.features = task, point, features
         constants = np.arange(task.n_features, task.design.n_features)
         self._columns = np.append(features, constants).astype(np.int64)
-        self.scale = task.family.residual_scale or task.residual_scale
+        largest = math.sqrt(task.family.loss.curvature)
+        self.scale = task.residual_scale if task.family.has_scale else largest
 
         # What is left of the budget: for the matrix, scales, centring, and scores.
         budget, width = task.spending.remaining, len(self._columns)
@@ -175,7 +180,7 @@ class Engine:
             constant = float(self.point.weights[task.n_features :].sum())
             size = family.mean_curvature(constant, self.posterior.spread(features, n) ** 2)
             dispersion = family.dispersion(self.scale, size) / task.regime.thinning
-            curvature = LocalCurvature(size, dispersion, family.drift)
+            curvature = LocalCurvature(size, dispersion, 0.0 if family.quadratic else DRIFT)
             self.posterior.update(Score(at, score, noise), curvature)
             way = self.posterior.mean - at
             self._move(STEP * family.damping(self.posterior.spread(way, n)) * way)

@@ -172,18 +172,14 @@ class PathRun:
         self._selector.clip_at(task.clip(self.scale))
 
     def choose(self, t: int, point: ExactPoint) -> Vertex:
-        """Renew the scale and the intercept when they are due, then select."""
-        if t == self._plan.halfway:
-            self.renew(point)
-        return self._selector.choose(point)
-
-    def renew(self, point: ExactPoint) -> None:
-        """Release the residuals' scale, and move the intercept."""
+        """Release the residuals' scale and move the intercept when that is due, then select."""
         task, plan = self._task, self._plan
-        self.scale = release_scale(task, point, self.scale, plan.scale)
-        self._selector.clip_at(task.clip(self.scale))
-        if plan.intercept.rho:
-            move_constant(task, point, intercept_move(task, point, self.scale, plan.intercept))
+        if t == plan.halfway:
+            self.scale = release_scale(task, point, self.scale, plan.scale)
+            self._selector.clip_at(task.clip(self.scale))
+            if plan.intercept.rho:
+                move_constant(task, point, intercept_move(task, point, self.scale, plan.intercept))
+        return self._selector.choose(point)
 
 
 def select(

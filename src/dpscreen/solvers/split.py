@@ -8,7 +8,7 @@ features that the first half chose (docs/theory/tables.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,15 +22,9 @@ from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.gram import Unidentified
 from dpscreen.solvers.marginals import Marginals, TargetMarginal, WideTask, standardise_widely
-from dpscreen.solvers.results import (
-    MEANING,
-    FeatureInterval,
-    Inference,
-    differences,
-    undetected_group,
-)
+from dpscreen.solvers.results import MEANING, FeatureInterval, Inference, caveats
 from dpscreen.solvers.rules import Regime
-from dpscreen.solvers.table import TableRelease, TableRule
+from dpscreen.solvers.table import TableRelease, TableRule, release_table
 
 LEAST_SIGNAL = 80
 """Tuned, the signal M of `Regime`: below it no intervals are given."""
@@ -63,10 +57,6 @@ class SplitHalf:
 
     spending: Spending
     rows: RowSource
-
-    def reserving(self, share: float) -> SplitHalf:
-        """Return the same half with a share of its limit kept for later."""
-        return replace(self, spending=replace(self.spending, reserved=share))
 
 
 def n_listed(regime: Regime, information: float = 1.0) -> int:
@@ -137,10 +127,10 @@ def parallel_statement(
 
 @dataclass(frozen=True)
 class Selected:
-    """What the first half released: the model, and where target and features lie.
+    """What the first half released: the model of a family, and where target and features lie.
 
     `weights` are zero for features that are not selected; `n_used` have a coefficient. `residual`
-    is as in a `Task`.
+    and `start` are as in a `Task`.
     """
 
     weights: Array
@@ -149,25 +139,8 @@ class Selected:
     marginals: Marginals | None
     n_used: int = 0
     residual: float | None = None
-
-    def columns(self, most: int) -> Integers:
-        """Return the features with the largest weights, then the constant if there is one."""
-        d = len(self.units.feature_bounds)
-        order = np.argsort(-np.abs(self.weights[:d]), kind="stable")[:most]
-        chosen = np.sort(order[self.weights[order] != 0])
-        return np.append(chosen, d) if self.units.constant and chosen.size else chosen
-
-
-@dataclass(frozen=True)
-class SecondTable:
-    """What is asked of the second half: a table of a family on some columns.
-
-    `information` is that of a row's outcome, where one without a model has 1.
-    """
-
-    release: Callable[[WideTask, Integers], TableRelease]
     family: Family = GAUSSIAN
-    information: float = 1.0
+    start: float = 0.0
 
 
 def infer(
@@ -176,18 +149,20 @@ def infer(
     declared: Array,
     choices: Choices,
     names: Sequence[str],
-    table: SecondTable,
 ) -> Inference:
     """Release intervals for the features with the largest weights in the first half.
 
     `declared` are the public bounds of the features: they are clipped to nothing narrower.
     """
-    regime, units = half.spending.regime, selected.units
-    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), table.information)
+    regime, units, weights = half.spending.regime, selected.units, selected.weights
+    family, start = selected.family, selected.start
+    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), family.information(start))
     if not most:
         return Inference.not_available("too few rows have the rarer outcome for one coefficient.")
-    chosen = selected.columns(most)
-    if not chosen.size:
+    d = len(units.feature_bounds)
+    order = np.argsort(-np.abs(weights[:d]), kind="stable")[:most]
+    features = np.sort(order[weights[order] != 0])
+    if not features.size:
         return Inference.not_available("the first half selected no feature at this budget.")
     scale, residual = selected.deviation, selected.residual
     target = TargetMarginal(units.target_centre, scale, scale, residual=residual)
@@ -196,31 +171,34 @@ def infer(
         half.rows,
         (declared, units.target_bounds),
         replace(choices, standardize=selected.marginals is not None),
-        family=table.family,
+        family=family,
         known=(selected.marginals, target),
-        n_columns=len(chosen) - units.constant,
+        n_columns=len(features),
     )
-    found = _intervals(wide, table.release(wide, chosen), chosen, names, table.family)
-    tried = int(np.count_nonzero(chosen < len(units.feature_bounds)))
-    if tried >= selected.n_used:
+    chosen = np.append(features, d) if units.constant else features
+    release = release_table(wide, chosen, family=family, constant=start)
+    found = _intervals(wide, release, features, [names[j] for j in features], family)
+    if len(features) >= selected.n_used:
         return found
-    return replace(found, wording=f"{found.wording} {TRIED.format(how_many(tried, 'feature'))}")
+    tried = TRIED.format(how_many(len(features), "feature"))
+    return replace(found, wording=f"{found.wording} {tried}")
 
 
 def _intervals(
-    wide: WideTask, found: TableRelease, chosen: Integers, names: Sequence[str], family: Family
+    wide: WideTask, found: TableRelease, features: Integers, names: Sequence[str], family: Family
 ) -> Inference:
-    features = chosen[chosen < wide.task.n_features]
-    called = [names[j] for j in features]
-    without = {one.feature: why_unidentified(one, called) for one in found.unidentified}
-    reasons = list(_by_reason(without, called))
-    given = [k for k in range(len(called)) if k not in without]
+    """Return the intervals of features with these names, and why others have none."""
+    without = {one.feature: why_unidentified(one, names) for one in found.unidentified}
+    reasons = []
+    for why in dict.fromkeys(without[k] for k in sorted(without)):  # one reason for several
+        reasons.append(f"{some([names[k] for k in sorted(without) if without[k] == why])}: {why}")
+    given = [k for k in range(len(names)) if k not in without]
     if not given:
         return Inference.not_available(" ".join(reasons))
     errors = np.sqrt(np.diag(found.covariance))
     coefficients = wide.units.in_users_units(found.weights)[0][features]
     numbers = (coefficients, errors, stdtrit(found.freedom, 0.975) * errors)
-    beside = [called[one.feature] for one in found.unidentified if not one.dropped]
+    beside = [names[one.feature] for one in found.unidentified if not one.dropped]
     others = f"and of {some(beside)}" if beside else "alone"
     linear_in = f"of {family.words.predictor} " if family.words.predictor else ""
     constant = "and a constant" if wide.units.constant else "without a constant"
@@ -229,19 +207,13 @@ def _intervals(
         bounds="to the declared bounds",
         sampling=family.words.sampling,
     )
-    biases = found.bias[given], errors[given]
+    moved = found.bias[given], found.shift[given], errors[given]
+    notes = caveats(found.long_rows, found.undetected, moved, family.words.plain)
     return Inference(
         True,
-        " ".join(
-            (
-                meaning,
-                *reasons,
-                *differences(found.long_rows, *biases, family.words.plain),
-                *undetected_group(found.undetected, found.shift[given], errors[given]),
-            )
-        ),
+        " ".join((meaning, *reasons, *notes)),
         tuple(
-            FeatureInterval.of(int(features[k]), called[k], *(float(one[k]) for one in numbers))
+            FeatureInterval.of(int(features[k]), names[k], *(float(one[k]) for one in numbers))
             for k in given
         ),
     )
@@ -266,9 +238,3 @@ def why_unidentified(one: Unidentified, names: Sequence[str]) -> str:
         why = "privacy noise hides its coefficient"
         after = "it stays in the model at its posterior mean"
     return f"not identifiable at this budget: {why}; {after}."
-
-
-def _by_reason(reasons: Mapping[int, str], names: Sequence[str]) -> Iterator[str]:
-    """Yield why features have no interval, those with one reason together."""
-    for why in dict.fromkeys(reasons[k] for k in sorted(reasons)):
-        yield f"{some([names[k] for k in sorted(reasons) if reasons[k] == why])}: {why}"

@@ -94,11 +94,15 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
     shown, count = [], now.n_effects
     if count:
         family = choice_of(curve.case.method).family
-        low, name = family.no_information, f"{family.words.measure} on new rows"
+        (low, meaning), name = family.quality_type.no_information, family.measure.label
         high = low + 0.1 * math.ceil(round((now.best - low) / 0.1, 9))
         best = f"At most {now.best:.2f}, with the true coefficients."
-        words = f"{best}{family.no_information_words}"
-        shown.append((family.quality, name, (low, high), "{:.2f}".format, words))
+        shown.append(
+            (
+                *(family.measure.name, f"{name} on new rows", (low, high)),
+                *("{:.2f}".format, f"{best}{meaning}"),
+            )
+        )
         name = f"Features detected, of {count} that {'matters' if count == 1 else 'matter'}"
         shown.append(("found", name, (0.0, float(count)), "{:.1f}".format, DETECTED))
     if curve.case.intervals or not shown:

@@ -163,7 +163,7 @@ class Draft:
             schema = load_schema(saved)
             matched_header(table, schema)
             found = cls(schema.to_dict(), reviewed={column.name for column in schema.fields})
-            found.method = family_of(found.classes).selection
+            found.method = family_of(found.classes).sparse.method
             found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
             return found
         made = new_schema(table, **written)
@@ -412,7 +412,7 @@ class Draft:
         """Say what would be fitted."""
         schema = self.checked()
         _first, second = map(outcome, schema.classes or ("", ""))
-        words = choice_of(self.method).family.predicted_words
+        words = choice_of(self.method).family.words.asked
         what = words.format(target=schema.target, second=second)
         return f"{what} from {how_many(len(schema.feature_names), 'feature')}"
 

@@ -1,82 +1,43 @@
-"""The models that can be asked for: a sparse one and a table for each family of outcomes."""
+"""The models that can be asked for: two of each family."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, POISSON, Family
+from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, Family
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model in words. `supposed` says what is simulated; a `table` has intervals of all."""
+    """A model in words, and what it is called elsewhere.
+
+    `method` is its name on the command line and in `planning.methods`, `estimator` its class.
+    `supposed` says what is simulated. In a `table` all coefficients have intervals.
+    """
 
     family: Family
+    method: str
+    estimator: str
     title: str
     words: str
     supposed: str
-    table: bool = False
+    table: bool
 
     @property
-    def method(self) -> str:
-        """Return its name on the command line and in `planning.methods`."""
-        return self.family.table if self.table else self.family.selection
-
-    @property
-    def estimator(self) -> str:
-        """Return the name of its class."""
-        return self.family.words.table if self.table else self.family.words.sparse
+    def offers_intervals(self) -> bool:
+        """Whether half of the rows can be kept for intervals of selected features."""
+        return not self.table
 
 
-CHOICES = (
-    ModelChoice(
-        GAUSSIAN,
-        "Sparse linear model",
-        "Selects the few features that matter among many, and predicts a number from them.",
-        "; those that matter together explain half of the target's variance.",
-    ),
-    ModelChoice(
-        GAUSSIAN,
-        "Regression table",
-        "A coefficient with its interval for every feature: nothing is selected.",
-        "; the features together explain half of the target's variance.",
-        table=True,
-    ),
-    ModelChoice(
-        BINOMIAL,
-        "Sparse model of a binary outcome",
-        "Selects features and predicts the probability of a yes: the target is binary.",
-        ", with a yes in {rate} of rows; one standard deviation of a feature that matters "
-        "multiplies the odds by 1.6.",
-    ),
-    ModelChoice(
-        BINOMIAL,
-        "Table of odds ratios",
-        "An odds ratio with its interval for every feature: the target is binary.",
-        ", with a yes in {rate} of rows; one standard deviation of all features together "
-        "multiplies the odds by 2.7.",
-        table=True,
-    ),
-    ModelChoice(
-        POISSON,
-        "Sparse model of a count, cost or duration",
-        "Selects features and predicts the mean of a number that is not negative.",
-        ", counts with a mean of 1; one standard deviation of a feature that matters multiplies "
-        "the mean by 1.2.",
-    ),
-    ModelChoice(
-        POISSON,
-        "Table of rate ratios",
-        "A rate ratio with its interval for every feature: the target is a count, a cost or a "
-        "duration.",
-        ", counts with a mean of 1; one standard deviation of all features together multiplies "
-        "the mean by 1.6.",
-        table=True,
-    ),
+SELECTION, TABLE = GAUSSIAN.sparse.method, GAUSSIAN.table.method
+OUTCOMES, ODDS = BINOMIAL.sparse.method, BINOMIAL.table.method
+CHOICES = tuple(
+    ModelChoice(family, **vars(model), table=model is family.table)
+    for family in FAMILIES.values()
+    for model in (family.sparse, family.table)
 )
-_BY_METHOD = {one.method: one for one in CHOICES}
 
 
 def choice_of(method: str) -> ModelChoice:
     """Return the choice of a method; the first for a word that is none."""
-    return _BY_METHOD.get(method, CHOICES[0])
+    return next((one for one in CHOICES if one.method == method), CHOICES[0])

@@ -71,7 +71,7 @@ class ReleaseRecord:
             kind=choice.estimator,
             names=", ".join(sorted(("PrivacyLedger", choice.estimator, "write_model_page"))),
             more=more,
-            target=choice.family.target_parameter,
+            target=choice.family.target.parameter,
             **{name: repr(getattr(self, name)) for name in ("epsilon", "delta", "table", "ledger")},
         )
 

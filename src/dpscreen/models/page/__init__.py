@@ -104,6 +104,7 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "first": MOST_DRAWN,
         "listed": MOST_LISTED,
         "changed": release.family.words.predictor or predicted,
+        "family": release.family,
         "words": release.family.words,
         "expected": simulated,
         "widths": expected if isinstance(expected, ExpectedTable) else None,

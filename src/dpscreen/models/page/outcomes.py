@@ -18,7 +18,7 @@ from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.results import OutcomeQuality, RateQuality
+from dpscreen.solvers.family import OutcomeQuality, RateQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def quality_charts(release: Release) -> tuple[Picture, ...]:
     """Return the pictures that the family has of its quality, where noise leaves any."""
     if release.quality is None:
         return ()
-    drawn = (CHARTS[name](release) for name in release.family.charts)
+    drawn = (CHARTS[name](release) for name in release.family.quality_type.charts)
     return tuple(one for one in drawn if one is not None)
 
 
