@@ -35,8 +35,8 @@ LESSON = (
 @click.option(
     "--rate",
     type=console.POSITIVE,
-    help="Assumed share of rows with a yes: compares models of a binary outcome; with --model "
-    "poisson, assumed mean of counts.",
+    help="Assumed share of rows with a yes: compares models of a binary outcome. Of counts: "
+    "assumed mean.",
 )
 @click.option(
     "--model",

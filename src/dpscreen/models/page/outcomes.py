@@ -19,7 +19,7 @@ from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.family import OutcomeQuality, RateQuality
+from dpscreen.solvers.family import OutcomeQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,7 +147,7 @@ class MeanCell:
         return max(self.low - self.mean, self.mean - self.high, 0.0) / self.error
 
 
-def mean_cells(quality: RateQuality) -> list[MeanCell]:
+def mean_cells(quality: Any) -> list[MeanCell]:
     """Return the cells that hold more rows than noise, each with the error of its noise.
 
     The first and the last one have no end on one side: half and twice the other stand for it.
