@@ -257,7 +257,7 @@ def predicted(model: Any, table: pd.DataFrame, home: Path) -> np.ndarray:
     """Return what `dpscreen predict` gives for the raw table, as a CSV file."""
     table.to_csv(home / "raw.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
     found = _predictions(model, home / "raw.csv", ())
-    return found[model.family.prediction_column].to_numpy()
+    return found[model.family.target.column].to_numpy()
 
 
 def typed(table: pd.DataFrame, which: str) -> pd.DataFrame:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from fitted_models import fitted, table
 
+import dpscreen
 from dpscreen._core.words import EffectScale, exponential, number
 from dpscreen.models.code import formula_of
 from dpscreen.models.file import decoded, encoded
@@ -63,6 +66,22 @@ def test_a_family_is_one_object_wherever_it_goes(family):
     assert family_of_fields(family.file_fields) is family
     means = np.array([0.2, 0.5, 0.9])
     np.testing.assert_allclose(family.inverse_link(family.link(means)), means)
+
+
+def test_a_family_is_named_in_few_files():
+    """Others ask `Family`: beside its loss, this is where a new one has to be named."""
+    own = re.compile(r"POISSON|PrivatePoisson|RateQuality|rate_quality|[\"']poisson")
+    source = Path(dpscreen.__file__).parent
+    texts = [*source.rglob("*.py"), *source.rglob("*.json"), *source.rglob("*.html")]
+    named = {
+        path.relative_to(source).as_posix() for path in texts if own.search(path.read_text("utf-8"))
+    }
+    assert named == {
+        *("solvers/family/poisson.py", "models/private_poisson.py"),
+        *("models/private_poisson_lasso.py", "solvers/family/__init__.py"),
+        *("__init__.py", "models/__init__.py", "models/model.schema.json"),
+        *("audit/cases.py", "cli/_fit_options.py"),
+    }
 
 
 def test_a_file_tells_its_family():

@@ -35,8 +35,8 @@ LESSON = (
 @click.option(
     "--rate",
     type=console.POSITIVE,
-    help="Assumed share of the second class: compares models of a binary outcome. With --model "
-    "poisson, assumed mean of counts.",
+    help="Assumed share of the second class: compares models of a binary outcome. For counts: "
+    "assumed mean.",
 )
 @click.option(
     "--model",

@@ -18,7 +18,7 @@ from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.family import OutcomeQuality, RateQuality
+from dpscreen.solvers.family import OutcomeQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def probability_cells(quality: OutcomeQuality, noise: float) -> list[QualityCell
     return found
 
 
-def mean_cells(quality: RateQuality) -> list[QualityCell]:
+def mean_cells(quality: Any) -> list[QualityCell]:
     """Return the cells that hold more rows than noise, each with the error of its noise.
 
     The first and the last one have no end on one side: half and twice the other stand for it.

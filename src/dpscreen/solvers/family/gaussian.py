@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -167,7 +168,7 @@ class Quality(Measured):
             fitted=float(max(abs(least), abs(most))),
             leverage=float(np.linalg.norm(np.abs(effects).max(axis=1))),
         )
-        error = releases.mean(left, sums.beyond(), WIDEST_FACTOR**2)
+        error = releases.mean(left, [beyond for *_, beyond in sums.tails()], WIDEST_FACTOR**2)
         error = error.mapped(lambda square: unit * math.sqrt(square))
         constant = not np.ptp(ranges.effects, axis=1).any()
         r2 = Measure.not_known(CONSTANT) if constant else sums.r_squared(releases.count_noise)
@@ -206,8 +207,8 @@ class SquareSums:
     fitted: float
     leverage: float
 
-    def tails(self) -> tuple[tuple[NoisySum, NoisySum], ...]:
-        """Return what rows beyond the clips add to Σr² and, part of that, to Σu², at most.
+    def tails(self) -> Iterator[tuple[NoisySum, NoisySum, NoisySum]]:
+        """Yield what rows beyond the clips add to Σr² at most: apart from Σu², to Σu², in all.
 
         Any rows; or those with large residuals, and beside them rows within its clip, if
         r² ≤ u² + f² on the whole (docs/theory/quality.md, Lemma 24).
@@ -219,21 +220,16 @@ class SquareSums:
             self.sizes.weighted(np.maximum(sizes**2 - self.clip**2, 0.0))
             for sizes in (residuals, np.minimum(residuals, most))
         )
-        return (far, NoisySum(0.0)), (inside, self.ends.weighted(out))
-
-    def beyond(self) -> list[NoisySum]:
-        """Return bounds on what rows beyond the clips add to Σr²."""
-        return [
-            NoisySum(far.value + out.value, math.hypot(far.noise, out.noise))
-            for far, out in self.tails()
-        ]
+        for one, other in ((far, NoisySum(0.0)), (inside, self.ends.weighted(out))):
+            both = NoisySum(one.value + other.value, math.hypot(one.noise, other.noise))
+            yield one, other, both
 
     def r_squared(self, count_noise: float) -> Measure:
         """Return R², or why it is not known (docs/theory/quality.md, Lemma 24).
 
         R² is above ρ if (1 − ρ)Σu² − Σr² is positive, as in Fieller's interval of a ratio.
         """
-        rest = 1 - R2_GRID
+        rest, tails = 1 - R2_GRID, list(self.tails())
         left, whole = (
             NORMAL_975 * math.hypot(one.noise, one.per_row * count_noise)
             for one in (self.left, self.whole)
@@ -242,7 +238,7 @@ class SquareSums:
         # The lower end: the largest ρ below R², whatever rows are not detected.
         below = np.zeros(R2_GRID.shape, dtype=bool)
         share = np.maximum(R2_GRID + (1 - R2_GRID) * self.lean, 0.0)
-        for far, out in self.tails():
+        for far, out, _ in tails:
             unseen = NORMAL_95 * np.hypot(far.noise, share * out.noise)
             below |= above - far.value - share * out.value > np.hypot(noise, unseen)
         low = float(np.max(R2_GRID, where=below, initial=-math.inf))
@@ -264,7 +260,7 @@ class SquareSums:
         last = int(np.max(np.flatnonzero(may_be), initial=-1))
         high = float(R2_GRID[min(last + 1, len(R2_GRID) - 1)])
         if not high - low <= WIDEST_R2:
-            hidden = min(one.value + NORMAL_95 * one.noise for one in self.beyond())
+            hidden = min(one.value + NORMAL_95 * one.noise for *_, one in tails)
             return Measure.not_known(UNDETECTED if hidden > left + whole else NOISE)
         value = 1 - self.left.value / max(self.whole.value, 1e-300)
         return Measure(clamp(value, low, high), low, high)
