@@ -190,9 +190,8 @@ def test_other_words_are_none_of_its_own(words):
 
 
 def test_a_row_is_a_row_only_if_nobody_owns_it():
-    assert Unit().is_row
-    assert not Unit(1, column="id").is_row
-    assert not Unit(2).is_row
+    assert Unit(1, column="id") != ROW
+    assert Unit(2) != ROW
 
 
 def test_words_of_others_may_tell_a_number_of_rows():

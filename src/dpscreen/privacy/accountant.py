@@ -52,34 +52,29 @@ class Accountant:
         self.limit = limit
         self.unit = unit
         self.averaged = averaged
+        # The most rows of one unit that count by themselves.
+        self.rows_per_unit = 1 if averaged else unit.rows_per_unit
         self.spent = ZCDP.free()
         self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
 
     def release(self, mechanism: Mechanism[Released], values: Any, *, purpose: str) -> Released:
         """Book one call of the mechanism, then make it."""
         if self.limit is not None:
-            self._charge(mechanism.cost * self.rows_per_unit**2)
+            cost = mechanism.cost * self.rows_per_unit**2
+            total = self.spent + cost
+            if total > self.limit:
+                raise BudgetExceeded(
+                    f"a release of rho={float(cost):.6g} does not fit: "
+                    f"{float(self.spent):.6g} of {float(self.limit):.6g} is spent."
+                )
+            self.spent = total
         self._counts[purpose, mechanism] += 1
         return self.noise.answer(mechanism, values, purpose=purpose, account=self)
-
-    @property
-    def rows_per_unit(self) -> int:
-        """Return k, the most rows of one unit that count by themselves."""
-        return 1 if self.averaged else self.unit.rows_per_unit
 
     @property
     def uses(self) -> tuple[Use, ...]:
         """List what has been released so far, in order of first use."""
         return tuple(Use(purpose, of, count) for (purpose, of), count in self._counts.items())
-
-    def _charge(self, cost: ZCDP) -> None:
-        total = self.spent + cost
-        if self.limit is not None and total > self.limit:
-            raise BudgetExceeded(
-                f"a release of rho={float(cost):.6g} does not fit: "
-                f"{float(self.spent):.6g} of {float(self.limit):.6g} is spent."
-            )
-        self.spent = total
 
 
 # --- counts ---------------------------------------------------------------------------------------

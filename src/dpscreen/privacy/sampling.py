@@ -283,19 +283,14 @@ def _discrete_laplace(t: int, count: int, noise: Noise) -> tuple[Integers, Mask]
     """Propose discrete Laplace draws of scale t; the second array says which of them are valid."""
     remainders = _below(t, count, noise)
     valid = _coins(remainders / t, lambda i: Fraction(int(remainders[i]), t), noise)
-    sizes = remainders + t * _geometric(count, noise)
-    negative = noise.signs(count) < 0
-    return np.where(negative, -sizes, sizes), valid & ~(negative & (sizes == 0))
-
-
-def _geometric(count: int, noise: Noise) -> Integers:
-    """Return how many coins of probability 1/e fall heads before the first tails."""
-    heads = np.zeros(count, dtype=np.int64)
-    going = np.arange(count)
+    # How many coins of probability 1/e fall heads before the first tails.
+    heads, going = np.zeros(count, dtype=np.int64), np.arange(count)
     while going.size:
         going = going[_coins(np.ones(going.size), lambda _: Fraction(1), noise)]
         heads[going] += 1
-    return heads
+    sizes = remainders + t * heads
+    negative = noise.signs(count) < 0
+    return np.where(negative, -sizes, sizes), valid & ~(negative & (sizes == 0))
 
 
 def _below(limit: int, count: int, noise: Noise) -> Integers:
