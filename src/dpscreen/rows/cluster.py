@@ -211,7 +211,12 @@ class ClusterRows(RowSource):
     def __init__(
         self, crew: Crew | Threads, partitions: Sequence[Partition], n_features: int
     ) -> None:
-        self._crew, self._partitions, self._d = crew, partitions, n_features
+        self._crew, self._partitions = crew, partitions
+        self.n_features = n_features
+        self.n_rows = sum(
+            part.n_rows if part.chosen is None else int(np.count_nonzero(part.chosen))
+            for part in partitions
+        )
 
     @classmethod
     def of(cls, client: Any, X: Sequence[Any], y: Sequence[Any], n_features: int) -> ClusterRows:
@@ -242,26 +247,16 @@ class ClusterRows(RowSource):
         parts = [Partition(X, y, len(y), (run, uuid.uuid4().hex)) for X, y in made]
         return cls(crew, parts, n_features)
 
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return self._d
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return sum(
-            part.n_rows if part.chosen is None else int(np.count_nonzero(part.chosen))
-            for part in self._partitions
-        )
-
     def target_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(y, *args) over all partitions."""
-        return self._crew.total(count_part, self._partitions, self._d, "target", count, args)
+        return self._total("target", count, args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(X, *args) over all partitions."""
-        return self._crew.total(count_part, self._partitions, self._d, "features", count, args)
+        return self._total("features", count, args)
+
+    def _total(self, side: str, count: Count, args: tuple[Any, ...]) -> Integers:
+        return self._crew.total(count_part, self._partitions, self.n_features, side, count, args)
 
     def lattice(self, units: PublicUnits) -> ClusterDesign:
         """Return the rows on the lattice, where they are."""
@@ -281,7 +276,7 @@ class ClusterRows(RowSource):
             replace(part, chosen=one, key=(part.key[0], uuid.uuid4().hex))
             for part, one in zip(self._partitions, flags, strict=True)
         ]
-        return ClusterRows(self._crew, parts, self._d)
+        return ClusterRows(self._crew, parts, self.n_features)
 
 
 class ClusterDesign(PartedDesign):

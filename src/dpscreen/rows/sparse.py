@@ -13,7 +13,7 @@ changed, the change times the row is added, in whole numbers, so there is no dri
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -36,6 +36,7 @@ from dpscreen.rows.lattice import (
     LatticePoint,
     LatticeRows,
     few,
+    keeps_last,
     on_lattice,
 )
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
@@ -85,14 +86,13 @@ class SparseLatticeDesign(LatticeRows):
         constant: bool = False,
         loss: Loss = SQUARED,
     ) -> None:
-        super().__init__()
         if len(target) > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != (len(rows.starts) - 1,):
             raise ValueError("there must be one target for every row.")
         self.by_row = rows
         self.by_column = _transposed(rows, n_columns)
-        self.target, self.loss = target, loss
+        self.target, self.loss, self.last_answers = target, loss, {}
         self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
         self.n_features = n_columns + constant
 
@@ -159,6 +159,7 @@ class SparseLatticeDesign(LatticeRows):
         for job in jobs:
             job.result()
 
+    @keeps_last
     def _capped(self, cell_clip: int) -> SparseLatticeDesign:
         starts, indices, values = self.by_row
         rows = Packed(starts, indices, np.clip(values, np.int16(-cell_clip), np.int16(cell_clip)))
@@ -166,7 +167,9 @@ class SparseLatticeDesign(LatticeRows):
         design.constant_level = cell_clip
         return design
 
-    def _only(self, chosen: Integers) -> SparseLatticeDesign:
+    @keeps_last
+    def only(self, chosen: Integers) -> SparseLatticeDesign:
+        """Return the rows with some of their columns, never the constant."""
         cells = [self.by_column.at(feature) for feature in chosen.tolist()]
         ends = np.cumsum([rows.size for rows, _ in cells])
         columns = Packed(
@@ -177,7 +180,9 @@ class SparseLatticeDesign(LatticeRows):
         rows = _transposed(columns, self.n_rows)
         return SparseLatticeDesign(rows, self.target, n_columns=len(chosen), loss=self.loss)
 
-    def _shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
+    @keeps_last
+    def shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
+        """Return all features of all rows, clipped in norm."""
         from dpscreen.rows import sparse_kernels as kernels
 
         if n_features != self.n_columns:
@@ -407,24 +412,17 @@ class SparseRows(RowSource):
     y: Array
 
     keeps_zero: ClassVar[bool] = True
+    disclosed: ClassVar[tuple[str, ...]] = (
+        "that the rows are sparse: each feature is clipped to plus and minus the larger end of "
+        "its bounds, and not centred",
+    )
 
-    @property
-    def disclosed(self) -> tuple[str, ...]:
-        """Return what the form of the rows discloses."""
-        return (
-            "that the rows are sparse: each feature is clipped to plus and minus the larger end of "
-            "its bounds, and not centred",
-        )
+    n_features: int = field(init=False)
+    n_rows: int = field(init=False)
 
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return int(self.X.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return len(self.y)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_rows", len(self.y))
+        object.__setattr__(self, "n_features", int(self.X.shape[1]))
 
     def usable_bounds(self, bounds: Array) -> Array:
         """Return bounds ± the larger end."""

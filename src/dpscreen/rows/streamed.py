@@ -171,16 +171,7 @@ class StreamedRows(RowSource):
         self._watch = watch
         self._passes, self._expected = 0, 0
         self._y = reader.target()
-
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return self.reader.n_features
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return len(self._y)
+        self.n_features, self.n_rows = reader.n_features, len(self._y)
 
     def grouped(self) -> StreamedRows:
         """Return the rows with those of each unit together."""
