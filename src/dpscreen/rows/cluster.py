@@ -90,13 +90,28 @@ class Crew:
 
     def ask(self, work: Work, groups: Sequence[Group], *args: Any) -> list[Any]:
         """Return an answer for each group of partitions, or more if it had to be asked in parts."""
+        from distributed import wait
+
         jobs = [(group, self._submit(work, group, args)) for group in groups]
-        patience = Patience()
+        alone_since: float | None = None
         while not all(job.done() for _, job in jobs):
-            if self._still_waiting([job for _, job in jobs]):
-                patience.look(self._client.scheduler_info(n_workers=-1)["workers"])
-                jobs = [again for job in jobs for again in self._asked_again(work, job, args)]
-        return self._gathered([job for _, job in jobs])
+            with suppress(TimeoutError):
+                patience = min(2.0, PATIENCE / 4)
+                wait([job for _, job in jobs], timeout=patience)  # type: ignore[no-untyped-call]
+                break
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            now = time.monotonic()
+            alone_since = None if workers else alone_since or now
+            if alone_since is not None and now - alone_since > PATIENCE:
+                raise ClusterFailed(
+                    f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a "
+                    "budget that was booked in a ledger stays booked."
+                )
+            jobs = [again for job in jobs for again in self._asked_again(work, job, args)]
+        return _gathered(
+            lambda: self._client.gather([job for _, job in jobs]),
+            "the cluster lost the rows or the connection",
+        )
 
     def _grouped(self, partitions: Sequence[Partition]) -> list[Group]:
         """Put the partitions of one worker together: one task each costs more than its sums."""
@@ -130,31 +145,22 @@ class Crew:
         given = [part.asked_with for part in group]
         return self._client.submit(work, given, *args, pure=False, **pinned)
 
-    def _still_waiting(self, jobs: list[Any]) -> bool:
-        from distributed import wait
 
-        try:
-            wait(jobs, timeout=min(2.0, PATIENCE / 4))  # type: ignore[no-untyped-call]
-        except TimeoutError:
-            return True
-        return False
+def _gathered(get: Callable[[], Sequence[Any]], problem: str) -> list[Any]:
+    """Return answers, or raise what is known of why there are none.
 
-    def _gathered(self, jobs: list[Any]) -> list[Any]:
-        try:
-            answers = self._client.gather(jobs)
-        except Exception as problem:
-            reason = type(problem).__name__
-        else:
-            return unless_failed(answers)
-        raise ClusterFailed(f"the cluster lost the rows or the connection ({reason}).")
-
-
-def unless_failed(answers: Sequence[Any]) -> list[Any]:
-    """Return the answers, or raise what the first failure among them says."""
-    failed = next((one for one in answers if isinstance(one, Failed)), None)
-    if failed is not None:
-        raise ValueError(failed.reason)
-    return list(answers)
+    What an exception of the user's tasks says may quote cells, so only its type is named.
+    """
+    try:
+        answers = list(get())
+    except Exception as error:
+        reason = type(error).__name__
+    else:
+        failed = next((one for one in answers if isinstance(one, Failed)), None)
+        if failed is not None:
+            raise ValueError(failed.reason)
+        return answers
+    raise ClusterFailed(f"{problem} ({reason}).")
 
 
 class Threads:
@@ -162,47 +168,25 @@ class Threads:
 
     def total(self, work: Work, partitions: Sequence[Partition], *args: Any) -> Integers:
         """Return the sum of the partitions' answers."""
-        jobs = [partial(work, *part.asked_with, *args) for part in partitions]
-        return np.asarray(np.sum(self.answers(jobs), axis=0, dtype=np.int64))
-
-    def answers(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return what every job returns. Their arguments are bound, so that Dask hashes no row."""
         from dask.delayed import delayed
 
-        return self.made([delayed(job, pure=False)() for job in jobs], scheduler="threads")
+        # Arguments are bound, so that Dask hashes no row.
+        jobs = [partial(work, *part.asked_with, *args) for part in partitions]
+        answers = self.made([delayed(job, pure=False)() for job in jobs], scheduler="threads")
+        return np.asarray(np.sum(answers, axis=0, dtype=np.int64))
 
     def made(self, values: Sequence[Any], **how: Any) -> list[Any]:
-        """Compute delayed values; what an exception of the user's tasks says may quote cells."""
+        """Compute delayed values."""
         from dask.base import compute
 
-        try:
-            answers = compute(*values, **how)  # type: ignore[no-untyped-call]
-        except Exception as problem:
-            reason = type(problem).__name__
-        else:
-            return unless_failed(answers)
-        raise ClusterFailed(f"Dask could not compute the rows ({reason}).")
+        def get() -> Sequence[Any]:
+            return compute(*values, **how)  # type: ignore[no-untyped-call, no-any-return]
+
+        return _gathered(get, "Dask could not compute the rows")
 
     def run(self, work: Work, *args: Any) -> None:
         """Run something here."""
         work(*args)
-
-
-class Patience:
-    """Waits while there are workers; without any, for a while."""
-
-    def __init__(self) -> None:
-        self._alone_since: float | None = None
-
-    def look(self, workers: Any) -> None:
-        """Give up if there has been no worker for too long."""
-        now = time.monotonic()
-        self._alone_since = None if workers else self._alone_since or now
-        if self._alone_since is not None and now - self._alone_since > PATIENCE:
-            raise ClusterFailed(
-                f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a budget "
-                "that was booked in a ledger stays booked."
-            )
 
 
 class ClusterRows(RowSource):
@@ -303,20 +287,13 @@ def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
     rows, targets = _partitions(X), _partitions(y)
     if len(rows) != len(targets):
         raise ValueError("X and y must be partitioned alike, rows by rows.")
-    client = _active_client()
-    if client is None:
-        return ClusterRows.here(rows, targets, n_features), names
-    return ClusterRows.of(client, rows, targets, n_features), names
-
-
-def _active_client() -> Any:
-    """Return the client of a cluster, if there is one; `distributed` need not be installed."""
-    try:
+    try:  # of a cluster, if there is one; `distributed` need not be installed
         from distributed import get_client
 
-        return get_client()
+        client = get_client()
     except (ImportError, ValueError):
-        return None
+        return ClusterRows.here(rows, targets, n_features), names
+    return ClusterRows.of(client, rows, targets, n_features), names
 
 
 def _columns(X: Any) -> tuple[tuple[str, ...] | None, int]:

@@ -12,7 +12,6 @@ changed, the change times the row is added, in whole numbers, so there is no dri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -21,7 +20,6 @@ import numpy as np
 from scipy import sparse
 
 from dpscreen._core.arrays import (
-    AnyArray,
     Array,
     Indices,
     Integers,
@@ -196,9 +194,8 @@ class SparseLatticeDesign(LatticeRows):
         return self._with(Packed(starts, indices, shrunk), constant=False)
 
     def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
-        n_columns, loss = self.n_columns, self.loss
         return SparseLatticeDesign(
-            rows, self.target, n_columns=n_columns, constant=constant, loss=loss
+            rows, self.target, n_columns=self.n_columns, constant=constant, loss=self.loss
         )
 
     def dense_columns(self, chosen: Integers) -> Narrow:
@@ -281,16 +278,13 @@ class KeptSums:
     def renew(self, fit: Integers, rounding: Rounding) -> None:
         """Bring levels and sums up to date: by rows that moved, or all if the clip is another."""
         if rounding != self._rounding or self.whole.n_columns in self.moved:
-            self._rebuild(fit, rounding)
+            self.design.loss.levels(fit, self.design.target, rounding, self.levels)
+            self._rounding = rounding
+            self._sum_up()
         else:
             for feature in dict.fromkeys(self.moved):
                 self._update(feature, fit, rounding)
         self.moved.clear()
-
-    def _rebuild(self, fit: Integers, rounding: Rounding) -> None:
-        self.design.loss.levels(fit, self.design.target, rounding, self.levels)
-        self._rounding = rounding
-        self._sum_up()
 
     def _sum_up(self) -> None:
         self.design.feature_sums(self.levels, self.sums)
@@ -321,19 +315,15 @@ def without_duplicates(X: Any) -> Any:
     if X.format == "csc":
         _increases(X, X.shape[0])  # or converting it might read where it must not
     if X.format == "coo":
-        _refuse_outside(X)
+        for places, size in zip(X.coords, X.shape, strict=True):
+            if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
+                raise ValueError(MALFORMED)
     rows = X.tocsr()
     if not _increases(rows, X.shape[1]):
         rows = rows.copy() if rows is X else rows
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
     return rows
-
-
-def _refuse_outside(X: Any) -> None:
-    for places, size in zip(X.coords, X.shape, strict=True):
-        if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
-            raise ValueError(MALFORMED)
 
 
 def _increases(X: Any, n_indices: int) -> bool:
@@ -359,34 +349,20 @@ def _packed(X: Any, bounds: Array | None) -> Packed:
     starts = np.zeros(X.shape[0] + 1, dtype=np.uint64)
     indices = np.empty(n_nonzero, dtype=np.uint32)
     values = np.empty(n_nonzero, dtype=np.int16)
-    used = 0
-    for first, last in _blocks(X.indptr):
+    used = first = 0
+    while first < X.shape[0]:  # about 2^18 nonzeros at a time
+        last = int(np.searchsorted(X.indptr, int(X.indptr[first]) + _BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), X.shape[0])
         where = slice(int(X.indptr[first]), int(X.indptr[last]))
-        columns = X.indices[where].astype(np.uint32)
-        levels = _levels(X.data[where].astype(np.float64), columns, bounds)
+        columns, cells = X.indices[where].astype(np.uint32), X.data[where].astype(np.float64)
+        if bounds is not None:
+            bound = bounds[columns]
+            cells = np.clip(cells, -bound, bound) / bound
         ends = X.indptr[first + 1 : last + 1].astype(np.int64) - where.start
         out_ends = starts[first + 1 : last + 1]
-        used = kernels.pack_rows(ends, columns, levels, used, indices, values, out_ends)
-    return Packed(starts, indices[:used], values[:used])
-
-
-def _blocks(starts: AnyArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows that hold about 2^18 nonzeros."""
-    first, n_rows = 0, len(starts) - 1
-    while first < n_rows:
-        last = int(np.searchsorted(starts, int(starts[first]) + _BLOCK, side="right")) - 1
-        last = min(max(last, first + 1), n_rows)
-        yield first, last
+        used = kernels.pack_rows(ends, columns, on_lattice(cells), used, indices, values, out_ends)
         first = last
-
-
-def _levels(values: Array, columns: Indices, bounds: Array | None) -> Narrow:
-    """Clip, scale, clip and truncate, cell by cell."""
-    if bounds is not None:
-        bound = bounds[columns]
-        np.clip(values, -bound, bound, out=values)
-        values /= bound
-    return on_lattice(values)
+    return Packed(starts, indices[:used], values[:used])
 
 
 def _transposed(rows: Packed, n_columns: int) -> Packed:
