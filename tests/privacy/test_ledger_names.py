@@ -181,7 +181,7 @@ def test_a_directory_that_is_not_whole_is_no_new_budget(ledger, missing):
 def test_the_lock_is_one_under_all_names(tmp_path, ledger):
     (tmp_path / "link").symlink_to("budget.ledger")
     linked = PrivacyLedger(tmp_path / "link", timeout=0.02)
-    with ledger._file.directory.held():
+    with ledger._file.held():
         with pytest.raises(LedgerBusy, match="No reservation was booked"):
             book(linked)
         with pytest.raises(LedgerBusy):
@@ -225,7 +225,7 @@ CHILD = """
 import os, sys, time
 from dpscreen.privacy.ledger import PrivacyLedger
 ledger = PrivacyLedger(sys.argv[1])
-with ledger._file.directory.held():
+with ledger._file.held():
     child = os.fork()
     if child == 0:
         time.sleep(60)
@@ -253,6 +253,6 @@ def test_a_clock_that_is_changed_changes_nothing_but_times(ledger, monkeypatch):
     assert [entry.at for entry in entries[3:]] == times
     for moment in (0.0, 1e12):
         monkeypatch.setattr("time.time", lambda moment=moment: moment)
-        with ledger._file.directory.held(), pytest.raises(LedgerBusy):
+        with ledger._file.held(), pytest.raises(LedgerBusy):
             PrivacyLedger(ledger.path, timeout=0.02)
     assert ledger.spent == ledger.total * 6 / 10

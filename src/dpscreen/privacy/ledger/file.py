@@ -17,7 +17,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,22 +123,13 @@ class Content:
             raise Damaged("SQLite finds its pages inconsistent")
 
 
-@dataclass(frozen=True)
-class LedgerFile:
-    """Where a ledger lies, and how many seconds to wait while others hold it."""
-
-    path: Path
-    timeout: float
-
-    @property
-    def directory(self) -> LedgerDirectory:
-        """Return the directory with its lock."""
-        return LedgerDirectory(self.path, self.timeout)
+class LedgerFile(LedgerDirectory):
+    """The database of a ledger in its directory."""
 
     def create(self, account: Account) -> None:
         """Make a new ledger; one that is there, or anything else, is never overwritten."""
         cells = account.row()
-        with self.problems(), self.directory.begun() as draft:
+        with self.problems(), self.begun() as draft:
             with closing(self._connect(draft)) as database:
                 database.execute("BEGIN IMMEDIATE")
                 database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -149,12 +139,12 @@ class LedgerFile:
                 marks = ", ".join("?" * len(cells))
                 database.execute(f"INSERT INTO account VALUES (0, {marks})", cells)
                 database.execute("COMMIT")
-            self.directory.finish(draft)
+            self.finish(draft)
 
     @contextmanager
     def reading(self) -> Iterator[Content]:
         """Read in one transaction, so that all of it is of one moment."""
-        with self.problems(), self.directory.held(), closing(self._connect()) as database:
+        with self.problems(), self.held(), closing(self._connect()) as database:
             database.execute("BEGIN")
             _check_format(database)
             yield Content(database)
@@ -166,20 +156,20 @@ class LedgerFile:
         It is committed and on the disk when the block has been left, and only then.
         """
         saying = self.problems("No reservation was booked")
-        with saying, self.directory.held() as place, closing(self._connect()) as database:
+        with saying, self.held() as place, closing(self._connect()) as database:
             database.execute("BEGIN IMMEDIATE")
             _check_format(database)
             yield Content(database)
             database.execute("COMMIT")
-            if self._place() != place:
+            if self._place_now() != place:
                 raise LedgerProblem(
                     f"The ledger {self.path} was replaced, or its database was given a second "
                     "name, while a reservation was made; it does not count."
                 )
 
-    def _place(self) -> Place | None:
+    def _place_now(self) -> Place | None:
         try:
-            return self.directory.place()
+            return self.place()
         except (Foreign, OSError):
             return None
 
