@@ -81,32 +81,25 @@ class Accountant:
 
 
 def release_histograms(
-    accountant: Accountant, counts: Integers, *, cost: ZCDP, purpose: str
+    accountant: Accountant,
+    counts: Integers,
+    *,
+    cost: ZCDP,
+    purpose: str,
+    change: float | None = None,
 ) -> tuple[Array, float]:
     """Release a histogram of every column, a row each, and their noise's standard deviation.
 
-    Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
-    (docs/theory/marginals.md, Lemma 22).
+    Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2,
+    unless that is said to be another `change`. It is rounded up (docs/theory/marginals.md, Lemma
+    22). The lattice is finer than counts: a large budget allows less noise than one row.
     """
-    change = math.sqrt(len(counts))
-    noisy, noise = release_counts(
-        accountant, counts.ravel(), change=change, cost=cost, purpose=purpose
-    )
-    return noisy.reshape(counts.shape), noise
-
-
-def release_counts(
-    accountant: Accountant, counts: Integers, *, change: float, cost: ZCDP, purpose: str
-) -> tuple[Array, float]:
-    """Release whole numbers that one row moves by at most `change` in L2, and their noise's size.
-
-    The change is rounded up (docs/theory/marginals.md, Lemma 22). The lattice is finer than counts:
-    a large budget allows less noise than one row.
-    """
-    fine = 2**10
-    most = math.nextafter(change, math.inf)
+    if change is None:
+        change = math.sqrt(len(counts))
+    most, fine = math.nextafter(change, math.inf), 2**10
     mechanism = DiscreteGaussian.of_cost(cost, sensitivity=most, unit=1 / fine)
-    return accountant.release(mechanism, fine * counts, purpose=purpose), mechanism.scale
+    noisy = accountant.release(mechanism, fine * counts.ravel(), purpose=purpose)
+    return noisy.reshape(counts.shape), mechanism.scale
 
 
 # --- sums -----------------------------------------------------------------------------------------
