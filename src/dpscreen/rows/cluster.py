@@ -287,11 +287,12 @@ def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
     rows, targets = _partitions(X), _partitions(y)
     if len(rows) != len(targets):
         raise ValueError("X and y must be partitioned alike, rows by rows.")
-    try:  # of a cluster, if there is one; `distributed` need not be installed
+    client = None
+    with suppress(ImportError, ValueError):  # `distributed` need not be installed, nor connected
         from distributed import get_client
 
         client = get_client()
-    except (ImportError, ValueError):
+    if client is None:
         return ClusterRows.here(rows, targets, n_features), names
     return ClusterRows.of(client, rows, targets, n_features), names
 

@@ -34,8 +34,8 @@ from dpscreen.rows.sums import (
     ShortRows,
     curved_rows,
     exact_gram,
+    short_factors,
     short_residuals,
-    short_rows,
     squared_lengths,
 )
 
@@ -323,7 +323,9 @@ class LatticeDesign(LatticeRows):
     @keeps_last
     def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
         """Return the first features of all rows, clipped in norm."""
-        return self._with(short_rows(self.columns[:n_features], row_norm))
+        columns = self.columns[:n_features]
+        factors = short_factors(squared_lengths(columns), row_norm)
+        return self._with(np.trunc(columns * factors).astype(np.int16))
 
     def _with(self, columns: Narrow) -> LatticeDesign:
         return LatticeDesign(columns, self.target, self.loss, self.owners)

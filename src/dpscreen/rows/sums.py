@@ -143,11 +143,6 @@ def whole_sum(values: Integers) -> int:
     return (int(high.sum()) << 28) + int(low.sum())
 
 
-def short_rows(columns: Narrow, row_norm: float) -> Narrow:
-    """Return the rows, those longer than `row_norm` in L2 shrunk to it."""
-    return np.trunc(columns * short_factors(squared_lengths(columns), row_norm)).astype(np.int16)
-
-
 def short_factors(squares: Integers, row_norm: float) -> Array:
     """Return what rows of these squared lengths are multiplied by: 1 if they are short enough."""
     lengths = np.sqrt(squares) / LEVELS
