@@ -196,6 +196,11 @@ class Unit:
             raise ValueError("rows_per_unit must be at least 1.")
 
     @property
+    def is_row(self) -> bool:
+        """Whether the promise is for a row, whoever owns it."""
+        return self.column is None and self.rows_per_unit == 1
+
+    @property
     def whole(self) -> bool:
         """Whether all rows of a unit are used, however many."""
         return self.rows_per_unit == ALL_ROWS
@@ -223,7 +228,7 @@ class Unit:
         return str(self) if self.column is None else f"each {self.column!r} ({self.most})"
 
     def __str__(self) -> str:
-        if self.column is None and self.rows_per_unit == 1:
+        if self.is_row:
             return "one row"
         kind = NAMELESS if self.column is None else f"{VALUE_OF}{self.column!r}"
         return f"{kind} ({self.most})"
