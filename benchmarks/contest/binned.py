@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise
-from dpscreen.privacy.accountant import release_counts, release_sums
+from dpscreen.privacy.accountant import release_histograms, release_sums
 
 Array = Any
 SHARES = Fraction(1, 10), Fraction(3, 10), Fraction(3, 10), Fraction(3, 10)
@@ -143,7 +143,7 @@ def _unit_fit(
     d, n_bins = X.shape[1], len(boxes)
     place = _bin_of(X, boxes, corners[:, 1])
     counts = np.bincount(place, minlength=n_bins).astype(np.int64)
-    noisy, count_noise = release_counts(
+    noisy, count_noise = release_histograms(
         accountant, counts, change=1.0, cost=limit * count_share, purpose="counts"
     )
     # The norm bound of a bin is that of the farthest corner of its box.

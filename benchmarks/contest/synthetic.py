@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.contest.libraries import NotInstalled
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, NoisyMax
-from dpscreen.privacy.accountant import release_counts
+from dpscreen.privacy.accountant import release_histograms
 
 Array = Any
 CELLS, MOST_COLUMNS, STEPS = 16, 20, 300
@@ -114,7 +114,7 @@ def released_tree(
     """Release single marginals, choose a spanning tree by noisy maxima, release its pairs."""
     limit, columns = ZCDP.within(budget), range(len(cells.shape))
     accountant, third = Accountant(noise, limit=limit), limit / 3
-    single, scale = release_counts(
+    single, scale = release_histograms(
         accountant,
         np.concatenate([cells.counts(j) for j in columns]),
         change=math.sqrt(len(columns)),
@@ -132,7 +132,7 @@ def released_tree(
     ]
     edges = _spanning(pairs, np.array(distances), len(columns), accountant, third)
     counts = np.concatenate([cells.counts(*edge) for edge in edges])
-    double, scale = release_counts(
+    double, scale = release_histograms(
         accountant, counts, change=math.sqrt(len(edges)), cost=third, purpose="pairs"
     )
     ends = np.cumsum([cells.shape[i] * cells.shape[j] for i, j in edges])[:-1]

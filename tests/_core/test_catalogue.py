@@ -65,7 +65,6 @@ MAY_SEARCH = {
     # To be given fields: texts that a ledger or a statement stores.
     "models/page/outcomes.py": "the purpose of a release",
     "privacy/budget.py": "the unit of a budget",
-    "privacy/ledger/single_file.py": "the first line of an imported ledger",
     "privacy/statement.py": "public facts of a statement",
 }
 """Files that may search text, by what it is and why."""

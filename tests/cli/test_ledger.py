@@ -12,7 +12,7 @@ import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
 from tools.command import command_line, failed, here, succeeded
-from tools.ledgers import as_single_file, database
+from tools.ledgers import database
 
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
 
@@ -129,14 +129,3 @@ def test_a_file_that_is_no_ledger_exits_with_1_and_one_sentence(tmp_path, verb, 
     failed(done, 1, message, stdout="")
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "none.db").exists()
-
-
-def test_import_moves_a_single_file_into_a_directory_once(ledger, tmp_path):
-    as_single_file(ledger, tmp_path / "old.db")
-    done = dpscreen_ledger("import", "old.db", "new.ledger", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "survey 2024 imported into new.ledger: 2 booked" in done.stderr
-    assert PrivacyLedger(tmp_path / "new.ledger", since=ledger.head).entries() == ledger.entries()
-    again = dpscreen_ledger("import", "old.db", "newer.ledger", cwd=tmp_path)
-    failed(again, 1, "cannot be imported again", stdout="")
-    assert not (tmp_path / "newer.ledger").exists()

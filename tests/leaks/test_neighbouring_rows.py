@@ -184,7 +184,13 @@ def no_clip_of_residuals(monkeypatch):
 
 
 def a_unit_that_counts_as_one_row(monkeypatch):
-    monkeypatch.setattr(Accountant, "rows_per_unit", 1)
+    account = Accountant.__init__
+
+    def wrong(self, *given, **options):
+        account(self, *given, **options)
+        self.rows_per_unit = 1
+
+    monkeypatch.setattr(Accountant, "__init__", wrong)
 
 
 def one_half_fitted_on_all_rows(monkeypatch):

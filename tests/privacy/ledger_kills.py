@@ -6,14 +6,12 @@ process of its own, as one with threads should not fork. Each case prints what i
 
 import json
 import shutil
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger, directory
 from tools.kills import killed_at_each_call
-from tools.ledgers import as_single_file, database, make_ledger
+from tools.ledgers import database, make_ledger
 
 
 def opens(path):
@@ -81,43 +79,6 @@ def creation(folder, watched):
             else:
                 raise AssertionError("a ledger was made over what was there")
             shutil.rmtree(path)
-    return {state: told.count(state) for state in told}
-
-
-def spendable(file):
-    """Whether a version that knows single files could book from this one."""
-    try:
-        with closing(sqlite3.connect(file)) as found:
-            (version,) = found.execute("PRAGMA user_version").fetchone()
-            return version == 1 and found.execute("SELECT count(*) FROM reservation") is not None
-    except sqlite3.DatabaseError:
-        return False
-
-
-def importing(folder, watched):
-    """At most one of file and directory can be booked from, and importing again ends it well."""
-    origin = make_ledger(folder / "origin.ledger", 3)
-    file, path, told = folder / "old.db", folder / "new.ledger", []
-    image = as_single_file(origin, file).read_bytes()
-    for _ in killed_at_each_call(lambda: PrivacyLedger.from_file(file, path), watched):
-        old, new = spendable(file), opens(path)
-        told.append(f"{old=} {new=}")
-        assert not (old and new)
-        if not old:
-            for other in (folder / "other.ledger", origin.path):
-                try:
-                    PrivacyLedger.from_file(file, other)
-                except LedgerProblem:
-                    continue
-                raise AssertionError("a ledger was imported twice")
-        if not new:
-            PrivacyLedger.from_file(file, path)
-        assert PrivacyLedger(path, since=origin.head).entries() == origin.entries()
-        assert not spendable(file)
-        assert file.stat().st_size < 200  # also if the kill came before it was cut
-        assert {one.name for one in path.iterdir()} == {"ledger.db", "lock"}
-        shutil.rmtree(path)
-        file.write_bytes(image)
     return {state: told.count(state) for state in told}
 
 

@@ -94,13 +94,9 @@ counts = st.integers(1, 10_000)
 
 
 @given(usual_budgets, counts)
-def test_algorithm_2_line_2(budget, count):
+def test_algorithm_2_line_2_and_algorithm_1_lines_3_and_4(budget, count):
     share = budget.epsilon / sqrt(8 * count * log(1 / budget.delta))
     assert advanced_share(budget, count=count) == pytest.approx(share, rel=1e-12)
-
-
-@given(usual_budgets, counts)
-def test_algorithm_1_lines_3_and_4(budget, count):
     step = advanced_share_approximate(budget, count=count)
     delta = budget.delta / (count + 1)
     assert step.delta == pytest.approx(delta, rel=1e-12)
@@ -163,6 +159,7 @@ def test_only_its_own_sentences_are_read(text):
 def test_the_sentences():
     assert str(Unit()) == "one row"
     assert Unit() == ROW
+    assert [unit.is_row for unit in (ROW, Unit(1, column="id"), Unit(2))] == [True, False, False]
     assert str(Unit(3)) == "one unit (at most 3 rows)"
     assert str(Unit(3, column="id")) == "one value of the column 'id' (at most 3 rows)"
     assert str(Unit(1, column="id")) == "one value of the column 'id' (at most 1 row)"
@@ -187,12 +184,6 @@ def test_the_sentences():
 )
 def test_other_words_are_none_of_its_own(words):
     assert Unit.of_words(words) is None
-
-
-def test_a_row_is_a_row_only_if_nobody_owns_it():
-    assert Unit().is_row
-    assert not Unit(1, column="id").is_row
-    assert not Unit(2).is_row
 
 
 def test_words_of_others_may_tell_a_number_of_rows():

@@ -32,7 +32,7 @@ from dpscreen.privacy.ledger.records import (
     one_line,
     os_user,
 )
-from tools.ledgers import database, in_threads, make_ledger
+from tools.ledgers import in_threads, make_ledger
 
 TINY = ZCDP(Fraction(1, 10**60))
 
@@ -102,7 +102,7 @@ def test_a_system_without_a_list_of_users_says_who_it_is_in_the_environment(monk
 
 
 def test_a_booking_waits_for_the_disk(ledger):
-    with closing(ledger._file.connect(database(ledger))) as connection:
+    with closing(ledger._file._connect()) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 

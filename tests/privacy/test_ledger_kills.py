@@ -64,12 +64,6 @@ def test_a_ledger_is_made_whole_or_refused(tmp_path, every):
 
 
 @EVERY
-def test_an_import_leaves_one_ledger_to_book_from_or_none(tmp_path, every):
-    found = counted("importing", tmp_path, *every)
-    assert set(found) == {"old=True new=False", "old=False new=False", "old=False new=True"}
-
-
-@EVERY
 def test_rolling_a_journal_back_may_be_interrupted(tmp_path, every):
     assert counted("recovery", tmp_path, *every)["kills"] > 1
 

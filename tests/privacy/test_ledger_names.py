@@ -7,7 +7,7 @@ import pytest
 
 from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger, directory, records
 from dpscreen.privacy.ledger.file import Content, LedgerBusy
-from tools.ledgers import as_single_file, database, in_threads, make_ledger, python
+from tools.ledgers import database, make_ledger, python
 from tools.mounts import may_mount, mounted
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and locks as POSIX has them")
@@ -175,18 +175,13 @@ def test_a_directory_that_is_not_whole_is_no_new_budget(ledger, missing):
     assert {path.name for path in ledger.path.iterdir()} == {"ledger.db", "lock"} - {*missing}
 
 
-def test_a_database_of_another_layout_is_not_put_into_a_directory(tmp_path, ledger):
-    as_single_file(ledger, tmp_path / "old.db").replace(database(ledger))
-    refuses(lambda: book(ledger), "without its directory, or the other way round")
-
-
 # --- the lock -------------------------------------------------------------------------------------
 
 
 def test_the_lock_is_one_under_all_names(tmp_path, ledger):
     (tmp_path / "link").symlink_to("budget.ledger")
     linked = PrivacyLedger(tmp_path / "link", timeout=0.02)
-    with ledger._file.directory.held():
+    with ledger._file.held():
         with pytest.raises(LedgerBusy, match="No reservation was booked"):
             book(linked)
         with pytest.raises(LedgerBusy):
@@ -230,7 +225,7 @@ CHILD = """
 import os, sys, time
 from dpscreen.privacy.ledger import PrivacyLedger
 ledger = PrivacyLedger(sys.argv[1])
-with ledger._file.directory.held():
+with ledger._file.held():
     child = os.fork()
     if child == 0:
         time.sleep(60)
@@ -243,135 +238,6 @@ os.waitpid(child, 0)
 
 def test_a_child_that_was_forked_meanwhile_does_not_keep_the_lock(ledger):
     assert run(CHILD, ledger.path) == "4"
-
-
-# --- import ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def single(tmp_path, whole):
-    return as_single_file(whole, tmp_path / "old.db")
-
-
-def test_an_imported_ledger_goes_on_with_its_entries_and_hashes(tmp_path, single, whole):
-    new = PrivacyLedger.from_file(single, tmp_path / "new.ledger")
-    assert new.document() == whole.document()
-    assert PrivacyLedger(new.path, since=whole.head).entries() == whole.entries()
-    assert book(new).number == 4
-    assert single.read_text().startswith("This ledger was imported into a directory")
-
-
-def test_an_imported_file_is_cut_to_a_note(tmp_path, single):
-    # Else a journal beside another name, in a container that has the file mounted, could bring the
-    # beginning back, and with it a ledger that earlier versions book from.
-    PrivacyLedger.from_file(single, tmp_path / "new.ledger")
-    assert single.stat().st_size < 200
-
-
-def test_an_imported_file_is_refused_by_all(tmp_path, single):
-    new = PrivacyLedger.from_file(single, tmp_path / "new.ledger")
-    for path in (new.path, tmp_path / "newer.ledger"):
-        refuses(lambda path=path: PrivacyLedger.from_file(single, path), "cannot be imported again")
-    refuses(lambda: PrivacyLedger(single), "is not a directory")
-    refuses(lambda: make_ledger(single), "never overwritten")
-    assert not (tmp_path / "newer.ledger").exists()
-    assert len(new.entries()) == 3
-
-
-def test_a_single_file_is_refused_until_it_is_imported(single):
-    refuses(lambda: PrivacyLedger(single), r"dpscreen ledger import old\.db budget\.ledger")
-    assert not single.with_name("old.db-journal").exists()
-
-
-def test_a_file_with_two_names_is_not_imported(tmp_path, single):
-    (tmp_path / "second.db").hardlink_to(single)
-    (tmp_path / "link.db").symlink_to(single)
-    new = tmp_path / "new.ledger"
-    refuses(lambda: PrivacyLedger.from_file(single, new), "second name")
-    refuses(lambda: PrivacyLedger.from_file(tmp_path / "link.db", new), "is a link")
-    (tmp_path / "second.db").unlink()
-    assert len(PrivacyLedger.from_file(single, new).entries()) == 3
-
-
-IMPORT = """
-import sys
-from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
-try:
-    print(len(PrivacyLedger.from_file(*sys.argv[1:]).entries()))
-except LedgerProblem as problem:
-    print(problem)
-"""
-
-
-@MOUNTS
-def test_a_file_that_is_mounted_by_itself_is_not_imported(tmp_path, single):
-    (tmp_path / "inside.db").touch()
-    before = mounted(single, tmp_path / "inside.db")
-    said = run(IMPORT, tmp_path / "inside.db", tmp_path / "new.ledger", before=before)
-    assert "mounted by itself" in said
-    assert not (tmp_path / "new.ledger").exists()
-
-
-@pytest.mark.parametrize("name", ["a.ledger", "notes.txt", "empty", "full", "missing/a.ledger"])
-def test_an_import_overwrites_nothing(tmp_path, single, name):
-    make_ledger(tmp_path / "a.ledger", 1)
-    (tmp_path / "notes.txt").write_text("mine")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine").touch()
-    (tmp_path / "empty").mkdir()
-    before = single.read_bytes()
-    if name == "empty":  # which an interrupted import leaves as well
-        assert len(PrivacyLedger.from_file(single, tmp_path / name).entries()) == 3
-        return
-    refuses(
-        lambda: PrivacyLedger.from_file(single, tmp_path / name), "never overwritten|does not exist"
-    )
-    assert single.read_bytes() == before
-    assert len(PrivacyLedger(tmp_path / "a.ledger").entries()) == 1
-    assert (tmp_path / "full" / "mine").exists()
-
-
-def test_what_is_no_single_file_is_not_imported(tmp_path, ledger, single):
-    (tmp_path / "text.db").write_text("text\n" * 1000)
-    (tmp_path / "empty.db").touch()
-    damaged = single.read_bytes().replace(b"model 1", b"model 7")
-    (tmp_path / "damaged.db").write_bytes(damaged)
-    for name, told in {
-        "text.db": "not an SQLite database",
-        "empty.db": "is not a ledger",
-        "damaged.db": "is damaged or was altered",
-        "none.db": "does not exist",
-        "budget.ledger": "is not a file",
-        "budget.ledger/ledger.db": "without its directory",
-    }.items():
-        refuses(lambda n=name: PrivacyLedger.from_file(tmp_path / n, tmp_path / "new"), told)
-        assert not (tmp_path / "new").exists()
-    assert len(ledger.entries()) == 3
-
-
-def test_an_import_that_fails_leaves_the_file_and_no_directory(tmp_path, single, monkeypatch):
-    before = single.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(Content, "append", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            PrivacyLedger.from_file(single, tmp_path / "new.ledger")
-    assert single.read_bytes() == before
-    assert not (tmp_path / "new.ledger").exists()
-    assert len(PrivacyLedger.from_file(single, tmp_path / "new.ledger").entries()) == 3
-
-
-def test_of_many_who_import_one_does(tmp_path, single):
-    made, problems = [], []
-
-    def work(number):
-        try:
-            made.append(PrivacyLedger.from_file(single, tmp_path / f"{number % 2}.ledger"))
-        except LedgerProblem as problem:
-            problems.append(str(problem))
-
-    in_threads(work, 6)
-    assert len(made) == 1, problems
-    assert sum((tmp_path / f"{number}.ledger").exists() for number in range(2)) == 1
 
 
 # --- the clock ------------------------------------------------------------------------------------
@@ -387,6 +253,6 @@ def test_a_clock_that_is_changed_changes_nothing_but_times(ledger, monkeypatch):
     assert [entry.at for entry in entries[3:]] == times
     for moment in (0.0, 1e12):
         monkeypatch.setattr("time.time", lambda moment=moment: moment)
-        with ledger._file.directory.held(), pytest.raises(LedgerBusy):
+        with ledger._file.held(), pytest.raises(LedgerBusy):
             PrivacyLedger(ledger.path, timeout=0.02)
     assert ledger.spent == ledger.total * 6 / 10

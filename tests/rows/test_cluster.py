@@ -172,7 +172,7 @@ def test_a_connection_that_breaks_is_reported_and_not_quoted():
         raise OSError("rows 4711")
 
     with pytest.raises(ClusterFailed, match=r"lost the rows or the connection \(OSError\)\.$"):
-        cluster_rows.Crew(SimpleNamespace(gather=broken))._gathered([])
+        cluster_rows.Crew(SimpleNamespace(gather=broken)).ask(None, [])
 
 
 def test_a_cluster_without_workers_is_given_up_and_the_booking_stays(tmp_path, monkeypatch):

@@ -125,23 +125,6 @@ def export(ledger: Path, form: str) -> None:
     click.echo(PrivacyLedger(ledger).export(form), nl=False)
 
 
-@command.command("import")
-@click.argument("file", type=console.PATH)
-@LEDGER
-def import_file(file: Path, ledger: Path) -> None:
-    """Import a ledger of an earlier version, a single file, into a directory: once.
-
-    Nothing can be booked from the file afterwards: a note takes its place. An import that was
-    interrupted is continued by the same command.
-
-    \b
-    Examples:
-      dpscreen ledger import survey.db my.ledger
-    """
-    made = PrivacyLedger.from_file(file, ledger)
-    console.say(f"Ledger for {made.dataset} imported into {ledger}: {len(made.entries())} booked.")
-
-
 def _show(ledger: Document) -> None:
     """Print a table on a terminal and plain, unwrapped lines elsewhere."""
     out = console.output()

@@ -52,66 +52,54 @@ class Accountant:
         self.limit = limit
         self.unit = unit
         self.averaged = averaged
+        # The most rows of one unit that count by themselves.
+        self.rows_per_unit = 1 if averaged else unit.rows_per_unit
         self.spent = ZCDP.free()
         self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
 
     def release(self, mechanism: Mechanism[Released], values: Any, *, purpose: str) -> Released:
         """Book one call of the mechanism, then make it."""
         if self.limit is not None:
-            self._charge(mechanism.cost * self.rows_per_unit**2)
+            cost = mechanism.cost * self.rows_per_unit**2
+            total = self.spent + cost
+            if total > self.limit:
+                raise BudgetExceeded(
+                    f"a release of rho={float(cost):.6g} does not fit: "
+                    f"{float(self.spent):.6g} of {float(self.limit):.6g} is spent."
+                )
+            self.spent = total
         self._counts[purpose, mechanism] += 1
         return self.noise.answer(mechanism, values, purpose=purpose, account=self)
-
-    @property
-    def rows_per_unit(self) -> int:
-        """Return k, the most rows of one unit that count by themselves."""
-        return 1 if self.averaged else self.unit.rows_per_unit
 
     @property
     def uses(self) -> tuple[Use, ...]:
         """List what has been released so far, in order of first use."""
         return tuple(Use(purpose, of, count) for (purpose, of), count in self._counts.items())
 
-    def _charge(self, cost: ZCDP) -> None:
-        total = self.spent + cost
-        if self.limit is not None and total > self.limit:
-            raise BudgetExceeded(
-                f"a release of rho={float(cost):.6g} does not fit: "
-                f"{float(self.spent):.6g} of {float(self.limit):.6g} is spent."
-            )
-        self.spent = total
-
 
 # --- counts ---------------------------------------------------------------------------------------
 
 
 def release_histograms(
-    accountant: Accountant, counts: Integers, *, cost: ZCDP, purpose: str
+    accountant: Accountant,
+    counts: Integers,
+    *,
+    cost: ZCDP,
+    purpose: str,
+    change: float | None = None,
 ) -> tuple[Array, float]:
     """Release a histogram of every column, a row each, and their noise's standard deviation.
 
-    Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
-    (docs/theory/marginals.md, Lemma 22).
+    Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2,
+    unless that is said to be another `change`. It is rounded up (docs/theory/marginals.md, Lemma
+    22). The lattice is finer than counts: a large budget allows less noise than one row.
     """
-    change = math.sqrt(len(counts))
-    noisy, noise = release_counts(
-        accountant, counts.ravel(), change=change, cost=cost, purpose=purpose
-    )
-    return noisy.reshape(counts.shape), noise
-
-
-def release_counts(
-    accountant: Accountant, counts: Integers, *, change: float, cost: ZCDP, purpose: str
-) -> tuple[Array, float]:
-    """Release whole numbers that one row moves by at most `change` in L2, and their noise's size.
-
-    The change is rounded up (docs/theory/marginals.md, Lemma 22). The lattice is finer than counts:
-    a large budget allows less noise than one row.
-    """
-    fine = 2**10
-    most = math.nextafter(change, math.inf)
+    if change is None:
+        change = math.sqrt(len(counts))
+    most, fine = math.nextafter(change, math.inf), 2**10
     mechanism = DiscreteGaussian.of_cost(cost, sensitivity=most, unit=1 / fine)
-    return accountant.release(mechanism, fine * counts, purpose=purpose), mechanism.scale
+    noisy = accountant.release(mechanism, fine * counts.ravel(), purpose=purpose)
+    return noisy.reshape(counts.shape), mechanism.scale
 
 
 # --- sums -----------------------------------------------------------------------------------------

@@ -85,8 +85,7 @@ class NoisyMax:
     ) -> NoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         span = 2 * sensitivity if score_range is None else score_range
-        scale = span / math.sqrt(8 * _positive(cost))
-        return _within(cost, scale, lambda scale: cls(sensitivity, span, scale, unit))
+        return _least_noise(cost, span, 8, lambda scale: cls(sensitivity, span, scale, unit))
 
     @cached_property
     def cost(self) -> ZCDP:
@@ -179,8 +178,7 @@ class DiscreteGaussian(HalfSquare):
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
         """Return the release with the least noise that costs no more than `cost`."""
-        scale = sensitivity / math.sqrt(2 * _positive(cost))
-        return _within(cost, scale, lambda scale: cls(sensitivity, scale, unit))
+        return _least_noise(cost, sensitivity, 2, lambda scale: cls(sensitivity, scale, unit))
 
     @cached_property
     def variance_in_units(self) -> Fraction:
@@ -193,17 +191,14 @@ class DiscreteGaussian(HalfSquare):
         return np.asarray(noisy * self.unit, dtype=np.float64)
 
 
-def _within(cost: ZCDP, scale: float, make: Callable[[float], Made]) -> Made:
-    """Return the mechanism of the least noise, from `scale` up, that costs no more than `cost`."""
+def _least_noise(cost: ZCDP, change: float, factor: int, make: Callable[[float], Made]) -> Made:
+    """Return the mechanism of least scale that costs change²/(factor·scale²), at most `cost`."""
+    if not cost.rho:
+        raise ValueError("a noisy release cannot cost nothing.")
+    scale = change / math.sqrt(factor * float(cost))
     while (made := make(scale)).cost > cost:
         scale = math.nextafter(scale, math.inf)
     return made
-
-
-def _positive(cost: ZCDP) -> float:
-    if not cost.rho:
-        raise ValueError("a noisy release cannot cost nothing.")
-    return float(cost)
 
 
 def _check_numbers(*numbers: float) -> None:
@@ -289,8 +284,7 @@ class GaussianVector(HalfSquare):
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float) -> GaussianVector:
         """Return the release with the least noise that costs no more than `cost`."""
-        scale = sensitivity / math.sqrt(2 * _positive(cost))
-        return _within(cost, scale, lambda scale: cls(sensitivity, scale))
+        return _least_noise(cost, sensitivity, 2, lambda scale: cls(sensitivity, scale))
 
     def __call__(self, values: Array, noise: Noise) -> Array:
         """Release the noisy vector."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Never, TypeVar
 
@@ -76,14 +76,23 @@ class Passage:
 
 
 class Transcript:
-    """What a watched fit released, in order; and what it drew besides: free draws, and coins."""
+    """What a watched fit released, in order; and what it drew besides: free draws, and coins.
 
-    def __init__(self, coins: Sequence[Mask] | None = None, steer: Steer | None = None) -> None:
+    With an `earlier` one it is a replay, forced to release and to draw what was recorded there.
+    """
+
+    def __init__(
+        self,
+        coins: Sequence[Mask] | None = None,
+        *,
+        steer: Steer | None = None,
+        earlier: Transcript | None = None,
+    ) -> None:
         self.passages: list[Passage] = []
         self.draws: list[Words] = []
         self.coins: list[Mask] = []
         self._tossed = None if coins is None else list(coins)
-        self._steer = steer
+        self._steer, self._earlier = steer, earlier
         self._accounts: list[object] = []
         self._over = False
 
@@ -106,15 +115,32 @@ class Transcript:
             self._accounts.append(account)
         place, k = self._accounts.index(account), account.rows_per_unit
         asked = Passage(purpose, mechanism, k, place, None, given)
-        released = self._answer(asked, lambda: mechanism(values, noise))
-        self.passages.append(Passage(purpose, mechanism, k, place, released, given))
+        steered = None if self._steer is None else self._steer(purpose, mechanism, given.size)
+        released: Any
+        if self._earlier is not None:
+            before = _at(self._earlier.passages, len(self.passages), "releases")
+            if before.booked != asked.booked:
+                raise Diverged(
+                    f"release {len(self.passages)} was {before.purpose!r}; now it is {purpose!r}, "
+                    "or of another size, or booked otherwise."
+                )
+            released = before.released
+        else:
+            released = mechanism(values, noise) if steered is None else steered
+        self.passages.append(replace(asked, released=released))
         return released  # type: ignore[no-any-return]
 
     def draw(self, noise: Noise, count: int) -> Words:
         """Draw words for something that looks at no row, and remember them."""
         self._check()
-        self.draws.append(self._words(noise, count))
-        return self.draws[-1]
+        if self._earlier is None:
+            words = noise.words(count)
+        else:
+            words = _at(self._earlier.draws, len(self.draws), "draws")
+            if words.size != count:
+                raise Diverged("another number of words is drawn than was recorded.")
+        self.draws.append(words)
+        return words
 
     def toss(self, noise: Noise, count: int) -> Mask:
         """Toss a secret coin for every row, and remember them."""
@@ -125,53 +151,18 @@ class Transcript:
         return self.coins[-1]
 
     def finish(self) -> None:
-        """Check that nothing is missing."""
+        """Refuse to have released less than was recorded."""
+        for what in ("passages", "draws") if self._earlier else ():
+            if len(getattr(self, what)) != len(getattr(self._earlier, what)):
+                raise Diverged(f"the replay is over, and fewer {what} than were recorded.")
 
     def close(self) -> None:
         """Release nothing any more."""
         self._over = True
 
-    def _answer(self, asked: Passage, honestly: Callable[[], Any]) -> Any:
-        if self._steer is not None:
-            steered = self._steer(asked.purpose, asked.mechanism, asked.given.size)
-            return honestly() if steered is None else steered
-        return honestly()
-
-    def _words(self, noise: Noise, count: int) -> Words:
-        return noise.words(count)
-
     def _check(self) -> None:
         if self._over:
             raise RuntimeError("the recording is over: nothing can be released under it.")
-
-
-class Replayed(Transcript):
-    """A transcript that is forced to release what an earlier one did."""
-
-    def __init__(self, earlier: Transcript, coins: Sequence[Mask] | None = None) -> None:
-        super().__init__(coins)
-        self._earlier = earlier
-
-    def finish(self) -> None:
-        """Refuse to have released less than was recorded."""
-        for what in ("passages", "draws"):
-            if len(getattr(self, what)) != len(getattr(self._earlier, what)):
-                raise Diverged(f"the replay is over, and fewer {what} than were recorded.")
-
-    def _answer(self, asked: Passage, _honestly: Callable[[], Any]) -> Any:
-        before = _at(self._earlier.passages, len(self.passages), "releases")
-        if before.booked != asked.booked:
-            raise Diverged(
-                f"release {len(self.passages)} was {before.purpose!r}; now it is {asked.purpose!r},"
-                " or of another size, or booked otherwise."
-            )
-        return before.released
-
-    def _words(self, _noise: Noise, count: int) -> Words:
-        words = _at(self._earlier.draws, len(self.draws), "draws")
-        if words.size != count:
-            raise Diverged("another number of words is drawn than was recorded.")
-        return words
 
 
 Kept = TypeVar("Kept")
@@ -232,7 +223,7 @@ def record(
     steer : callable, default=None
         What to release in place of an honest draw (`Steer`).
     """
-    return _watch(Transcript(coins, steer))
+    return _watch(Transcript(coins, steer=steer))
 
 
 def replay(
@@ -242,7 +233,7 @@ def replay(
 
     Raises `Diverged` as soon as something else is asked for, booked or sized than was recorded.
     """
-    return _watch(Replayed(transcript, coins))
+    return _watch(Transcript(coins, earlier=transcript))
 
 
 @contextmanager

@@ -253,24 +253,21 @@ def discrete_gaussian(variance: Fraction, count: int, noise: Noise) -> Integers:
     """Return `count` independent draws with parameter σ² = `variance`."""
     if not LEAST_VARIANCE < variance < MOST_VARIANCE:
         raise ValueError("the standard deviation must lie between 1e-150 and 2^55 units.")
+    # With this scale t = ⌊σ⌋ + 1 about half of the proposals or more are accepted.
+    t = isqrt(variance.numerator // variance.denominator) + 1
     draws = np.empty(count, dtype=np.int64)
     open_places = np.arange(count)
     while open_places.size:
-        proposals, valid = _discrete_laplace(_laplace_scale(variance), open_places.size, noise)
-        accepted = valid & _accept(proposals, variance, noise)
+        proposals, valid = _discrete_laplace(t, open_places.size, noise)
+        accepted = valid & _accept(proposals, t, variance, noise)
         draws[open_places[accepted]] = proposals[accepted]
         open_places = open_places[~accepted]
     return draws
 
 
-def _laplace_scale(variance: Fraction) -> int:
-    """Return t = ⌊σ⌋ + 1, with which about half of the proposals or more are accepted."""
-    return isqrt(variance.numerator // variance.denominator) + 1
-
-
-def _accept(proposals: Integers, variance: Fraction, noise: Noise) -> Mask:
+def _accept(proposals: Integers, t: int, variance: Fraction, noise: Noise) -> Mask:
     """Toss coins with probability exp(−(|k| − σ²/t)²/(2σ²))."""
-    centre = variance / _laplace_scale(variance)
+    centre = variance / t
     distance = np.abs(proposals) - float(centre)
 
     def exactly(i: int) -> Fraction:
@@ -283,19 +280,14 @@ def _discrete_laplace(t: int, count: int, noise: Noise) -> tuple[Integers, Mask]
     """Propose discrete Laplace draws of scale t; the second array says which of them are valid."""
     remainders = _below(t, count, noise)
     valid = _coins(remainders / t, lambda i: Fraction(int(remainders[i]), t), noise)
-    sizes = remainders + t * _geometric(count, noise)
-    negative = noise.signs(count) < 0
-    return np.where(negative, -sizes, sizes), valid & ~(negative & (sizes == 0))
-
-
-def _geometric(count: int, noise: Noise) -> Integers:
-    """Return how many coins of probability 1/e fall heads before the first tails."""
-    heads = np.zeros(count, dtype=np.int64)
-    going = np.arange(count)
+    # How many coins of probability 1/e fall heads before the first tails.
+    heads, going = np.zeros(count, dtype=np.int64), np.arange(count)
     while going.size:
         going = going[_coins(np.ones(going.size), lambda _: Fraction(1), noise)]
         heads[going] += 1
-    return heads
+    sizes = remainders + t * heads
+    negative = noise.signs(count) < 0
+    return np.where(negative, -sizes, sizes), valid & ~(negative & (sizes == 0))
 
 
 def _below(limit: int, count: int, noise: Noise) -> Integers:

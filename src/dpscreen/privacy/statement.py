@@ -9,7 +9,7 @@ are, and of which kind and size, the JSON Schema of a model file says.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, asdict, dataclass, fields
 from fractions import Fraction
 from html import escape
@@ -97,8 +97,9 @@ class MechanismRecord:
 
     def __str__(self) -> str:
         cost = "" if self.rho is None else f", rho {self.rho:.4g}"
+        times = "once" if self.count == 1 else f"{self.count} times"
         return (
-            f"{self.purpose}: {self.name}, {_times(self.count)}, "
+            f"{self.purpose}: {self.name}, {times}, "
             f"sensitivity {self.sensitivity:.4g}, noise scale {self.scale:.4g}{cost}"
         )
 
@@ -217,15 +218,12 @@ class PrivacyStatement:
             "The number of rows is disclosed: whoever knows all the others can infer by counting "
             f"whether {what}."
         )
-        return disclosed if self.rho is None else f"{disclosed} {self._changing()}"
-
-    def _changing(self) -> str:
-        assert self.changing_epsilon is not None
-        what = "row" if self.of_rows else "unit, its number of rows unchanged"
-        epsilon = rounded_up(self.changing_epsilon, digits=3)
+        if self.changing_epsilon is None:
+            return disclosed
+        changed = "row" if self.of_rows else "unit, its number of rows unchanged"
         return (
-            f"What it holds is protected: for changing one {what}, epsilon = {epsilon}, "
-            f"delta = {self.delta:.4g}."
+            f"{disclosed} What it holds is protected: for changing one {changed}, epsilon = "
+            f"{rounded_up(self.changing_epsilon, digits=3)}, delta = {self.delta:.4g}."
         )
 
     def grounds(self) -> dict[str, str]:
@@ -261,23 +259,26 @@ class PrivacyStatement:
         return made
 
     def __str__(self) -> str:
-        return "\n".join(_wrapped(line) for line in self._lines())
+        grounds = self.grounds()
+        lines = [
+            self._promise(),
+            "Mechanisms:",
+            *(f"  - {record}" for record in self.mechanisms),
+            f"Composition: {grounds.pop('Composition')}.",
+            "Treated as public: " + "; ".join(self.public) + ".",
+            *(f"{name}: {text}." for name, text in grounds.items()),
+            f"Not covered: {_listed(self.not_covered)}.",
+            f"Library: {self.library}.",
+        ]
+        return "\n".join(
+            textwrap.fill(line, WIDTH, subsequent_indent="    " if line.startswith("  -") else "")
+            for line in lines
+        )
 
     def _repr_html_(self) -> str:
         """Show the promise in a notebook; what it rests on unfolds."""
         promise = f"<details><summary>{escape(self._promise())}</summary>"
         return f"{promise}<pre>{escape(str(self))}</pre></details>"
-
-    def _lines(self) -> Iterator[str]:
-        yield self._promise()
-        yield "Mechanisms:"
-        yield from (f"  - {record}" for record in self.mechanisms)
-        grounds = self.grounds()
-        yield f"Composition: {grounds.pop('Composition')}."
-        yield "Treated as public: " + "; ".join(self.public) + "."
-        yield from (f"{name}: {text}." for name, text in grounds.items())
-        yield "Not covered: " + _listed(self.not_covered) + "."
-        yield f"Library: {self.library}."
 
     def _promise(self) -> str:
         pair = f"epsilon = {self.epsilon:g}, delta = {self.delta:.4g}"
@@ -302,16 +303,8 @@ class PrivacyStatement:
         return f"NOT PRIVATE: {self.weakness}. With secure noise this would be {promise}"
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def _listed(items: tuple[str, ...]) -> str:
     return ", ".join(items[:-1]) + f", and {items[-1]}" if len(items) > 1 else "".join(items)
-
-
-def _wrapped(line: str) -> str:
-    return textwrap.fill(line, WIDTH, subsequent_indent="    " if line.startswith("  -") else "")
 
 
 # --- what a statement from a file must satisfy ----------------------------------------------------
@@ -329,22 +322,17 @@ def _values(found: Mapping[str, Any], fields: Iterable[Field[Any]]) -> dict[str,
 
 
 def _value(name: str, value: Any, kind: str) -> Any:
+    texts = {"str": (value,), "tuple[str, ...]": value}.get(kind, ())
+    if not all(text.isprintable() for text in texts):
+        raise ValueError(f"the statement's {name} holds what cannot be printed.")
     match kind:
         case "float" | "float | None":
             return None if value is None else float(value)
         case "int":
             return int(value)
-        case "str":
-            return _printable(name, value)
         case "tuple[str, ...]":
-            return tuple(_printable(name, one) for one in value)
+            return tuple(value)
     return value
-
-
-def _printable(name: str, text: str) -> str:
-    if not text.isprintable():
-        raise ValueError(f"the statement's {name} holds what cannot be printed.")
-    return text
 
 
 def _contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
@@ -355,34 +343,21 @@ def _contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
             "the statement contradicts itself about whether its promise holds: that needs proven "
             "mechanisms and noise that is not seeded."
         )
-    problem = _wrong_words(statement)
-    if problem is not None:
-        return problem
+    said = any(DISCLOSED in text for text in statement.public)
+    if said and not statement.rows_disclosed:
+        return "the statement contradicts itself about whether the number of rows is disclosed."
+    # A unit that is a row has one, and one that says how many says the same number.
+    rows = "1" if statement.of_rows else worded(statement.unit)[1]
+    if rows not in (None, str(statement.rows_per_unit)):
+        return "the statement's unit does not fit its rows_per_unit."
+    expected = neighbours_of(statement.unit, rows_disclosed=statement.rows_disclosed)
+    if statement.neighbours != expected:
+        return "the statement's neighbours do not fit its unit and what is disclosed."
     if statement.calibration == "published":
         known = (statement.rho, *(record.rho for record in statement.mechanisms))
         claimed = any(rho is not None for rho in known)
         return "the published calibration has no cost to state." if claimed else None
     return _unpaid(statement)
-
-
-def _wrong_words(statement: PrivacyStatement) -> str | None:
-    """Return which words do not fit the values beside them."""
-    said = any(DISCLOSED in text for text in statement.public)
-    if said and not statement.rows_disclosed:
-        return "the statement contradicts itself about whether the number of rows is disclosed."
-    if not _unit_fits(statement):
-        return "the statement's unit does not fit its rows_per_unit."
-    expected = neighbours_of(statement.unit, rows_disclosed=statement.rows_disclosed)
-    if statement.neighbours != expected:
-        return "the statement's neighbours do not fit its unit and what is disclosed."
-    return None
-
-
-def _unit_fits(statement: PrivacyStatement) -> bool:
-    """Whether a unit that is a row has one, and one that says how many says the same number."""
-    if statement.of_rows:
-        return statement.rows_per_unit == 1
-    return worded(statement.unit)[1] in (None, str(statement.rows_per_unit))
 
 
 def _unpaid(statement: PrivacyStatement) -> str | None:
@@ -397,7 +372,10 @@ def _unpaid(statement: PrivacyStatement) -> str | None:
         return "costs add up, unless the composition says that coins split the rows into halves."
     if not all(_cost_follows(record) for record in statement.mechanisms):
         return "a mechanism's rho does not follow from its sensitivity and noise scale."
-    if abs(_largest_sum(statement) - rho) > CLOSE * rho:
+    sums = dict.fromkeys((*HALVES, ""), 0.0)  # a coin split the rows into halves (Lemma 16)
+    for record in statement.mechanisms:
+        sums[next(half for half in sums if record.purpose.startswith(half))] += record.rho or 0.0
+    if abs(sums.pop("") + max(sums.values()) - rho) > CLOSE * rho:
         return "the mechanisms' costs do not add up to the statement's rho."
     with np.errstate(all="ignore"):
         follows = ZCDP(Fraction(rho)).delta(statement.epsilon) <= statement.delta * (1 + CLOSE)
@@ -413,12 +391,3 @@ def _cost_follows(record: MechanismRecord) -> bool:
     except ArithmeticError:
         return False
     return any(abs(ratio - known) <= CLOSE * known for known in PER_SQUARE[record.name])
-
-
-def _largest_sum(statement: PrivacyStatement) -> float:
-    """Return ρ: costs add up, within each half where a coin split the rows (Lemma 16)."""
-    sums = dict.fromkeys((*HALVES, ""), 0.0)
-    for record in statement.mechanisms:
-        half = next(half for half in sums if record.purpose.startswith(half))
-        sums[half] += record.rho or 0.0
-    return sums.pop("") + max(sums.values())

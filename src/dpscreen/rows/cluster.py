@@ -90,13 +90,28 @@ class Crew:
 
     def ask(self, work: Work, groups: Sequence[Group], *args: Any) -> list[Any]:
         """Return an answer for each group of partitions, or more if it had to be asked in parts."""
+        from distributed import wait
+
         jobs = [(group, self._submit(work, group, args)) for group in groups]
-        patience = Patience()
+        alone_since: float | None = None
         while not all(job.done() for _, job in jobs):
-            if self._still_waiting([job for _, job in jobs]):
-                patience.look(self._client.scheduler_info(n_workers=-1)["workers"])
-                jobs = [again for job in jobs for again in self._asked_again(work, job, args)]
-        return self._gathered([job for _, job in jobs])
+            with suppress(TimeoutError):
+                patience = min(2.0, PATIENCE / 4)
+                wait([job for _, job in jobs], timeout=patience)  # type: ignore[no-untyped-call]
+                break
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            now = time.monotonic()
+            alone_since = None if workers else alone_since or now
+            if alone_since is not None and now - alone_since > PATIENCE:
+                raise ClusterFailed(
+                    f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a "
+                    "budget that was booked in a ledger stays booked."
+                )
+            jobs = [again for job in jobs for again in self._asked_again(work, job, args)]
+        return _gathered(
+            lambda: self._client.gather([job for _, job in jobs]),
+            "the cluster lost the rows or the connection",
+        )
 
     def _grouped(self, partitions: Sequence[Partition]) -> list[Group]:
         """Put the partitions of one worker together: one task each costs more than its sums."""
@@ -130,31 +145,22 @@ class Crew:
         given = [part.asked_with for part in group]
         return self._client.submit(work, given, *args, pure=False, **pinned)
 
-    def _still_waiting(self, jobs: list[Any]) -> bool:
-        from distributed import wait
 
-        try:
-            wait(jobs, timeout=min(2.0, PATIENCE / 4))  # type: ignore[no-untyped-call]
-        except TimeoutError:
-            return True
-        return False
+def _gathered(get: Callable[[], Sequence[Any]], problem: str) -> list[Any]:
+    """Return answers, or raise what is known of why there are none.
 
-    def _gathered(self, jobs: list[Any]) -> list[Any]:
-        try:
-            answers = self._client.gather(jobs)
-        except Exception as problem:
-            reason = type(problem).__name__
-        else:
-            return unless_failed(answers)
-        raise ClusterFailed(f"the cluster lost the rows or the connection ({reason}).")
-
-
-def unless_failed(answers: Sequence[Any]) -> list[Any]:
-    """Return the answers, or raise what the first failure among them says."""
-    failed = next((one for one in answers if isinstance(one, Failed)), None)
-    if failed is not None:
-        raise ValueError(failed.reason)
-    return list(answers)
+    What an exception of the user's tasks says may quote cells, so only its type is named.
+    """
+    try:
+        answers = list(get())
+    except Exception as error:
+        reason = type(error).__name__
+    else:
+        failed = next((one for one in answers if isinstance(one, Failed)), None)
+        if failed is not None:
+            raise ValueError(failed.reason)
+        return answers
+    raise ClusterFailed(f"{problem} ({reason}).")
 
 
 class Threads:
@@ -162,47 +168,25 @@ class Threads:
 
     def total(self, work: Work, partitions: Sequence[Partition], *args: Any) -> Integers:
         """Return the sum of the partitions' answers."""
-        jobs = [partial(work, *part.asked_with, *args) for part in partitions]
-        return np.asarray(np.sum(self.answers(jobs), axis=0, dtype=np.int64))
-
-    def answers(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return what every job returns. Their arguments are bound, so that Dask hashes no row."""
         from dask.delayed import delayed
 
-        return self.made([delayed(job, pure=False)() for job in jobs], scheduler="threads")
+        # Arguments are bound, so that Dask hashes no row.
+        jobs = [partial(work, *part.asked_with, *args) for part in partitions]
+        answers = self.made([delayed(job, pure=False)() for job in jobs], scheduler="threads")
+        return np.asarray(np.sum(answers, axis=0, dtype=np.int64))
 
     def made(self, values: Sequence[Any], **how: Any) -> list[Any]:
-        """Compute delayed values; what an exception of the user's tasks says may quote cells."""
+        """Compute delayed values."""
         from dask.base import compute
 
-        try:
-            answers = compute(*values, **how)  # type: ignore[no-untyped-call]
-        except Exception as problem:
-            reason = type(problem).__name__
-        else:
-            return unless_failed(answers)
-        raise ClusterFailed(f"Dask could not compute the rows ({reason}).")
+        def get() -> Sequence[Any]:
+            return compute(*values, **how)  # type: ignore[no-untyped-call, no-any-return]
+
+        return _gathered(get, "Dask could not compute the rows")
 
     def run(self, work: Work, *args: Any) -> None:
         """Run something here."""
         work(*args)
-
-
-class Patience:
-    """Waits while there are workers; without any, for a while."""
-
-    def __init__(self) -> None:
-        self._alone_since: float | None = None
-
-    def look(self, workers: Any) -> None:
-        """Give up if there has been no worker for too long."""
-        now = time.monotonic()
-        self._alone_since = None if workers else self._alone_since or now
-        if self._alone_since is not None and now - self._alone_since > PATIENCE:
-            raise ClusterFailed(
-                f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a budget "
-                "that was booked in a ledger stays booked."
-            )
 
 
 class ClusterRows(RowSource):
@@ -211,7 +195,12 @@ class ClusterRows(RowSource):
     def __init__(
         self, crew: Crew | Threads, partitions: Sequence[Partition], n_features: int
     ) -> None:
-        self._crew, self._partitions, self._d = crew, partitions, n_features
+        self._crew, self._partitions = crew, partitions
+        self.n_features = n_features
+        self.n_rows = sum(
+            part.n_rows if part.chosen is None else int(np.count_nonzero(part.chosen))
+            for part in partitions
+        )
 
     @classmethod
     def of(cls, client: Any, X: Sequence[Any], y: Sequence[Any], n_features: int) -> ClusterRows:
@@ -242,26 +231,16 @@ class ClusterRows(RowSource):
         parts = [Partition(X, y, len(y), (run, uuid.uuid4().hex)) for X, y in made]
         return cls(crew, parts, n_features)
 
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return self._d
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return sum(
-            part.n_rows if part.chosen is None else int(np.count_nonzero(part.chosen))
-            for part in self._partitions
-        )
-
     def target_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(y, *args) over all partitions."""
-        return self._crew.total(count_part, self._partitions, self._d, "target", count, args)
+        return self._total("target", count, args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(X, *args) over all partitions."""
-        return self._crew.total(count_part, self._partitions, self._d, "features", count, args)
+        return self._total("features", count, args)
+
+    def _total(self, side: str, count: Count, args: tuple[Any, ...]) -> Integers:
+        return self._crew.total(count_part, self._partitions, self.n_features, side, count, args)
 
     def lattice(self, units: PublicUnits) -> ClusterDesign:
         """Return the rows on the lattice, where they are."""
@@ -281,7 +260,7 @@ class ClusterRows(RowSource):
             replace(part, chosen=one, key=(part.key[0], uuid.uuid4().hex))
             for part, one in zip(self._partitions, flags, strict=True)
         ]
-        return ClusterRows(self._crew, parts, self._d)
+        return ClusterRows(self._crew, parts, self.n_features)
 
 
 class ClusterDesign(PartedDesign):
@@ -308,20 +287,14 @@ def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
     rows, targets = _partitions(X), _partitions(y)
     if len(rows) != len(targets):
         raise ValueError("X and y must be partitioned alike, rows by rows.")
-    client = _active_client()
+    client = None
+    with suppress(ImportError, ValueError):  # `distributed` need not be installed, nor connected
+        from distributed import get_client
+
+        client = get_client()
     if client is None:
         return ClusterRows.here(rows, targets, n_features), names
     return ClusterRows.of(client, rows, targets, n_features), names
-
-
-def _active_client() -> Any:
-    """Return the client of a cluster, if there is one; `distributed` need not be installed."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
-        return None
 
 
 def _columns(X: Any) -> tuple[tuple[str, ...] | None, int]:

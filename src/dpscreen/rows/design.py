@@ -34,54 +34,8 @@ class Position(Protocol):
         """Set the weight of one feature to zero."""
 
 
-class Point(Position, Protocol):
-    """A position together with the sums of the data there, in float64."""
-
-    def gradient(self) -> Array:
-        """Return S = Σ r_i x_i with r = Xw − y."""
-
-    def fitted_norm(self) -> float:
-        """Return ‖Xw‖₂."""
-
-    def squared_error(self) -> float:
-        """Return ‖Xw − y‖²."""
-
-
-class Design(Protocol):
-    """Rows (x_i, y_i), accessed through sums only."""
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Return the number of features."""
-
-    @property
-    def column_norms(self) -> Array:
-        """Return ‖x_(j)‖₂ for every feature j."""
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> Point:
-        """Return the point w = `weights`, stored with the given scale."""
-
-
-class DenseDesign:
-    """Rows in memory, stored by columns, because a step moves along one column."""
-
-    def __init__(self, X: Array, y: Array) -> None:
-        self.X = np.asfortranarray(X, dtype=np.float64)
-        self.y = np.asarray(y, dtype=np.float64)
-        self.n_rows, self.n_features = self.X.shape
-        self.column_norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X))
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> DensePoint:
-        """Return the point w = `weights`, stored with the given scale."""
-        return DensePoint(self, np.asarray(weights, dtype=np.float64) / scale, scale)
-
-
-class FloatPoint(ABC):
-    """Unscaled weights in float64, and their scale."""
+class Point(ABC):
+    """A position with unscaled weights in float64, and the sums of the data there."""
 
     def __init__(self, unscaled: Array, scale: float) -> None:
         self._v, self.scale = unscaled, scale
@@ -100,8 +54,34 @@ class FloatPoint(ABC):
     def add(self, index: int, amount: float) -> None:
         """Add to one unscaled weight."""
 
+    @abstractmethod
+    def gradient(self) -> Array:
+        """Return S = Σ r_i x_i with r = Xw − y."""
 
-class DensePoint(FloatPoint):
+    @abstractmethod
+    def fitted_norm(self) -> float:
+        """Return ‖Xw‖₂."""
+
+    @abstractmethod
+    def squared_error(self) -> float:
+        """Return ‖Xw − y‖²."""
+
+
+class DenseDesign:
+    """Rows in memory, stored by columns, because a step moves along one column."""
+
+    def __init__(self, X: Array, y: Array) -> None:
+        self.X = np.asfortranarray(X, dtype=np.float64)
+        self.y = np.asarray(y, dtype=np.float64)
+        self.n_rows, self.n_features = self.X.shape
+        self.column_norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X))
+
+    def at(self, weights: Array, *, scale: float = 1.0) -> DensePoint:
+        """Return the point w = `weights`, stored with the given scale."""
+        return DensePoint(self, np.asarray(weights, dtype=np.float64) / scale, scale)
+
+
+class DensePoint(Point):
     """A point that keeps Xv, one number a row: a move costs n, a gradient one pass over X."""
 
     def __init__(self, design: DenseDesign, unscaled: Array, scale: float) -> None:
@@ -157,7 +137,7 @@ class GramDesign:
         return GramPoint(self, np.asarray(weights, dtype=np.float64) / scale, scale)
 
 
-class GramPoint(FloatPoint):
+class GramPoint(Point):
     """A point that keeps XᵀXv: a move and a gradient both cost d, whatever the number of rows."""
 
     def __init__(self, design: GramDesign, unscaled: Array, scale: float) -> None:
@@ -183,6 +163,10 @@ class GramPoint(FloatPoint):
         quadratic = self.scale**2 * (self._v @ self._gram_v)
         linear = self.scale * (self._v @ self.design.moment)
         return max(0.0, float(quadratic - 2 * linear) + self.design.target_square)
+
+
+Design = DenseDesign | GramDesign
+"""Rows (x_i, y_i), accessed through sums only."""
 
 
 def gram_pays(n_rows: int, n_features: int, *, n_iter: int) -> bool:

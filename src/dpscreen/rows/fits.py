@@ -18,22 +18,20 @@ LARGEST_LOG_ODDS, PER_UNIT = 32, 2**10
 N_LEVELS = 2 * LARGEST_LOG_ODDS * PER_UNIT + 1
 
 
-def residuals(fitted: Array, target: Array, ends: tuple[float, float]) -> Array:
-    """Return target less prediction, which is the fitted value clipped to the target's bounds."""
-    return np.asarray(target - np.clip(fitted, *ends))
-
-
 def magnitude_counts(
     fitted: Array, target: Array, ends: tuple[float, float], edges: Array
 ) -> Integers:
-    """Return how many residuals have a magnitude in each cell; those beyond are in the last."""
-    return cell_counts(np.abs(residuals(fitted, target, ends)), edges)
+    """Return how many residuals have a magnitude in each cell; those beyond are in the last.
+
+    A prediction is the fitted value clipped to the target's bounds.
+    """
+    return cell_counts(np.abs(target - np.clip(fitted, *ends)), edges)
 
 
 def level_sums(fitted: Array, target: Array, ends: tuple[float, float], clip: float) -> Integers:
     """Return the number of rows, Σψ and Σψ² of clipped residuals, in levels of clip/2^14."""
     with np.errstate(over="ignore"):
-        share = np.clip(residuals(fitted, target, ends) / clip, -1.0, 1.0)
+        share = np.clip((target - np.clip(fitted, *ends)) / clip, -1.0, 1.0)
     levels = np.rint(share * LEVELS).astype(np.int64)
     return np.array([len(levels), levels.sum(), levels @ levels], dtype=np.int64)
 

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
 from itertools import pairwise
 from math import floor, sqrt
 from typing import Any, ClassVar, Self, TypeVar
@@ -33,8 +34,8 @@ from dpscreen.rows.sums import (
     ShortRows,
     curved_rows,
     exact_gram,
+    short_factors,
     short_residuals,
-    short_rows,
     squared_lengths,
 )
 
@@ -79,12 +80,6 @@ class ExactPoint(ABC):
     def weights(self) -> Array:
         """Return w, as a new array."""
         return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
-
-    def begin(self, weights: Array) -> None:
-        """Move from zero to the point next to `weights`: they are truncated to whole grains."""
-        unscaled = np.trunc(weights / self.scale * self._grain).astype(np.int64)
-        for feature in np.flatnonzero(unscaled):
-            self.move(int(feature), int(unscaled[feature]))
 
     def add(self, feature: int, amount: int) -> None:
         """Add a whole number to one unscaled weight."""
@@ -182,8 +177,11 @@ class ExactDesign(ABC):
 
     def at(self, weights: Array, *, scale: float = 1.0) -> ExactPoint:
         """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        point = self._point(scale, FINE_GRAIN if weights.any() else 1)
-        point.begin(weights)
+        grain = FINE_GRAIN if weights.any() else 1
+        point = self._point(scale, grain)
+        grains = np.trunc(weights / scale * grain).astype(np.int64)
+        for feature in np.flatnonzero(grains):
+            point.move(int(feature), int(grains[feature]))
         return point
 
     @abstractmethod
@@ -193,6 +191,24 @@ class ExactDesign(ABC):
     @abstractmethod
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
+
+
+def keeps_last(method: Callable[..., T]) -> Callable[..., T]:
+    """Keep what a method of `LatticeRows` returned last, for the next call with equal arguments."""
+
+    @wraps(method)
+    def answer(self: LatticeRows, *args: Any) -> T:
+        key = tuple(
+            arg.tobytes() if isinstance(arg, np.ndarray) else getattr(arg, "key", arg)
+            for arg in args
+        )
+        last = self.last_answers.get(method.__name__)
+        if last is None or last[0] != key:
+            last = self.last_answers[method.__name__] = key, method(self, *args)
+        found: T = last[1]
+        return found
+
+    return answer
 
 
 class LatticeRows(ExactDesign):
@@ -205,16 +221,7 @@ class LatticeRows(ExactDesign):
     target: Array
     owners: Owners | None = None
     """Whose the rows are, if units with several rows count as one."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, tuple[object, Any]] = {}
-
-    def _kept(self, what: str, key: object, make: Callable[[], T]) -> T:
-        """Return what was made last under this name if its key is the same, or make it."""
-        if what not in self._last or self._last[what][0] != key:
-            self._last[what] = (key, make())
-        found: T = self._last[what][1]
-        return found
+    last_answers: dict[str, tuple[object, Any]]
 
     @abstractmethod
     def move(self, fit: Integers, feature: int, amount: int) -> None:
@@ -231,38 +238,27 @@ class LatticeRows(ExactDesign):
     @abstractmethod
     def _capped(self, cell_clip: int) -> Self: ...
 
-    @abstractmethod
-    def _only(self, chosen: Integers) -> Self: ...
-
-    @abstractmethod
-    def _shortened(self, n_features: int, row_norm: float) -> Self: ...
-
     def capped(self, cell_clip: int) -> Self:
         """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
-        if cell_clip >= LEVELS:
-            return self
-        return self._kept("capped", cell_clip, lambda: self._capped(cell_clip))
+        return self if cell_clip >= LEVELS else self._capped(cell_clip)
 
+    @abstractmethod
     def only(self, chosen: Integers) -> Self:
         """Return the rows with some of their columns; of sparse rows, never the constant."""
-        return self._kept("only", chosen.tobytes(), lambda: self._only(chosen))
 
+    @abstractmethod
     def shortened(self, n_features: int, row_norm: float) -> Self:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
-        key = (n_features, row_norm)
-        return self._kept("shortened", key, lambda: self._shortened(*key))
 
+    @keeps_last
     def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
         """Return the short rows, and what each was multiplied by."""
-        return self._kept(
-            "short rows", short.key, lambda: short.of(self.dense_columns(short.chosen))
-        )
+        return short.of(self.dense_columns(short.chosen))
 
+    @keeps_last
     def short_squares(self, short: MixedRows) -> Integers:
         """Return ‖x‖² of the short rows, in whole numbers of 1/2^28."""
-        return self._kept(
-            "short squares", short.key, lambda: squared_lengths(self.made_short(short)[0])
-        )
+        return squared_lengths(self.made_short(short)[0])
 
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28; of units, their means."""
@@ -276,13 +272,12 @@ class LatticeDesign(LatticeRows):
     def __init__(
         self, columns: Narrow, target: Array, loss: Loss = SQUARED, owners: Owners | None = None
     ) -> None:
-        super().__init__()
         if columns.shape[1] > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != columns.shape[1:]:
             raise ValueError("there must be one target for every row.")
         self.columns = np.ascontiguousarray(columns)
-        self.target, self.loss, self.owners = target, loss, owners
+        self.target, self.loss, self.owners, self.last_answers = target, loss, owners, {}
         self.n_features, self.n_rows = columns.shape
 
     @classmethod
@@ -315,15 +310,22 @@ class LatticeDesign(LatticeRows):
         """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
 
+    @keeps_last
     def _capped(self, cell_clip: int) -> LatticeDesign:
         cells = np.clip(self.columns, np.int16(-cell_clip), np.int16(cell_clip))
         return self._with(cells)
 
-    def _only(self, chosen: Integers) -> LatticeDesign:
+    @keeps_last
+    def only(self, chosen: Integers) -> LatticeDesign:
+        """Return the rows with some of their columns."""
         return self._with(self.columns[chosen])
 
-    def _shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
-        return self._with(short_rows(self.columns[:n_features], row_norm))
+    @keeps_last
+    def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
+        """Return the first features of all rows, clipped in norm."""
+        columns = self.columns[:n_features]
+        factors = short_factors(squared_lengths(columns), row_norm)
+        return self._with(np.trunc(columns * factors).astype(np.int16))
 
     def _with(self, columns: Narrow) -> LatticeDesign:
         return LatticeDesign(columns, self.target, self.loss, self.owners)
@@ -375,7 +377,10 @@ class LatticePoint(ExactPoint):
         return self._levels
 
     def _rounding(self, clip: float) -> Rounding:
-        return self.scale / self._grain / LEVELS, LEVELS / _workable(clip), float(LEVELS)
+        # The clip, which is public, must divide 2^14 without overflow.
+        if not 1e-290 < clip < 1e290:
+            raise ValueError("clip and radius must lie between 1e-290 and 1e290.")
+        return self.scale / self._grain / LEVELS, LEVELS / clip, float(LEVELS)
 
     def fitted_levels(self, bound: float) -> Narrow:
         """Return each row's fitted value, clipped to ±bound, in whole numbers of bound/2^14."""
@@ -516,10 +521,3 @@ def exact_relaxed_scores(point: ExactPoint, squares: Integers, rule: RelaxedRule
     common = slope + floor(rule.kappa * (slope + int(size.max())) / 2)
     spread = (rule.weight * (squares + fit_square)) >> _WEIGHT_BITS
     return np.asarray(size + spread + common, dtype=np.int64)
-
-
-def _workable(bound: float) -> float:
-    """Refuse a bound by which 2^14 cannot be divided without overflow; it is public."""
-    if not 1e-290 < bound < 1e290:
-        raise ValueError("clip and radius must lie between 1e-290 and 1e290.")
-    return bound

@@ -8,7 +8,7 @@ every loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -89,24 +89,33 @@ CELLS_PER_UNIT = 64
 _BITS = 192
 
 
-def _probabilities() -> Array:
-    """Return σ(0), σ(1/64), …, σ(16), each rounded to 2^−52.
+def _powers(count: int) -> Iterator[int]:
+    """Yield e^0, e^(−1/64), … in whole numbers of 2^−192.
 
-    By whole numbers alone, so that every machine has the same table: those of a library's
-    exponential may differ in the last bit.
+    By whole numbers alone, so that every machine has the same tables: a library's exponential may
+    differ in the last bit.
     """
     one, decay, term = 1 << _BITS, 0, 1 << _BITS
     for k in range(1, 40):  # e^(−1/64) by its series, whose terms alternate
         decay += term
         term = -(term // (CELLS_PER_UNIT * k))
-    power, found = one, []
-    for _ in range(SATURATED * CELLS_PER_UNIT + 1):
-        found.append(((one << 53) // (one + power) + 1) >> 1)
+    power = one
+    for _ in range(count):
+        yield power
         power = power * decay >> _BITS
-    return np.array(found, dtype=np.float64) / 2.0**52
 
 
-PROBABILITIES = _probabilities()
+PROBABILITIES = (
+    np.array(
+        [
+            (((1 << _BITS + 53) // ((1 << _BITS) + power)) + 1) >> 1
+            for power in _powers(SATURATED * CELLS_PER_UNIT + 1)
+        ],
+        dtype=np.float64,
+    )
+    / 2.0**52
+)
+"""σ(0), σ(1/64), …, σ(16), each rounded to 2^−52."""
 RISES = np.append(np.diff(PROBABILITIES), 0.0)
 
 
@@ -145,20 +154,13 @@ FADED = 32
 """Means stay as they are below e^−32 of the largest one."""
 
 
-def _powers() -> Array:
-    """Return e^0, e^(−1/64), …, e^(−32), each rounded to 2^−52; as `_probabilities`."""
-    one, decay, term = 1 << _BITS, 0, 1 << _BITS
-    for k in range(1, 40):
-        decay += term
-        term = -(term // (CELLS_PER_UNIT * k))
-    power, found = one, []
-    for _ in range(FADED * CELLS_PER_UNIT + 1):
-        found.append(power >> (_BITS - 52))
-        power = power * decay >> _BITS
-    return np.array(found, dtype=np.float64) / 2.0**52
-
-
-POWERS = _powers()
+POWERS = (
+    np.array(
+        [power >> (_BITS - 52) for power in _powers(FADED * CELLS_PER_UNIT + 1)], dtype=np.float64
+    )
+    / 2.0**52
+)
+"""e^0, e^(−1/64), …, e^(−32), each rounded to 2^−52."""
 FALLS = np.append(np.diff(POWERS), 0.0)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Narrow
-from dpscreen.rows.sums import LEVELS, added_up, both_triangles, in_parts
+from dpscreen.rows.sums import LEVELS, gram_over_rows, in_parts
 
 RowCount = Callable[..., Integers]
 """Short rows, ‖x‖², residuals in levels and other arguments to whole numbers that add up."""
@@ -68,11 +68,11 @@ class MixedRows:
         shape = len(self.mixing), columns.shape[1]
         rows, factors = np.empty(shape, dtype=np.int16), np.empty(columns.shape[1])
         whole = self.mixing.astype(np.float64), math.ldexp(1.0, -self.bits), LEVELS * _SAFE
-
-        def mix(first: int, last: int) -> None:
-            kernels.mix(columns, *whole, first, last, factors, rows)
-
-        in_parts(columns.shape[1], columns.shape[0], mix)
+        in_parts(
+            columns.shape[1],
+            columns.shape[0],
+            lambda first, last: kernels.mix(columns, *whole, first, last, factors, rows),
+        )
         return rows, factors
 
     def residuals(self, levels: Narrow, factors: Array) -> Narrow:
@@ -122,7 +122,7 @@ def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float
             z = np.trunc(products / per_level).astype(np.int16)
             kernels.add_gram(z, 0, z.shape[1], out)
 
-    return both_triangles(added_up(rows.shape[::-1], (len(rows), len(rows)), count))
+    return gram_over_rows(rows, count)
 
 
 def size_counts(

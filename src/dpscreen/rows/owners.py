@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from typing import Self
 
@@ -91,16 +90,12 @@ class Owners:
         found[self.starts] = True
         return found
 
-    @cached_property
-    def _roots(self) -> Array:
-        roots = np.where(self.sizes == 1, 1.0, _SAFE / np.sqrt(self.sizes))
-        return np.repeat(roots, self.sizes)
-
     def shared(self, rows: Narrow) -> Narrow:
         """Return x/√m for the m rows of each unit, truncated: then Σxxᵀ is a sum of means."""
-        found = np.empty_like(rows)
+        roots = np.where(self.sizes == 1, 1.0, _SAFE / np.sqrt(self.sizes))
+        factors, found = np.repeat(roots, self.sizes), np.empty_like(rows)
         for row, given in zip(found, rows, strict=True):
-            row[:] = np.trunc(given * self._roots)
+            row[:] = np.trunc(given * factors)
         return found
 
     def means(self, rows: Narrow, levels: Narrow) -> Narrow:

@@ -41,24 +41,12 @@ class Question:
     args: tuple[Any, ...]
     point: PointMoves | None = None
 
-    needs_columns = frozenset(
-        {
-            "clipped_sums",
-            "relaxed_sums",
-            "row_total",
-            "short_gradient",
-            "short_gram",
-            "short_products",
-            "column_squares",
-            "curved_gram",
-            "curved_total",
-        }
-    )
 
-    @property
-    def looks_at_columns(self) -> bool:
-        """Whether the features have to be read, or residuals are enough."""
-        return self.name in self.needs_columns
+NEED_COLUMNS = {
+    *("clipped_sums", "relaxed_sums", "row_total", "short_gradient", "short_gram"),
+    *("short_products", "column_squares", "curved_gram", "curved_total"),
+}
+"""Questions for which the features have to be read; for others, residuals are enough."""
 
 
 def asked(subject: Any, question: Question) -> Integers:
@@ -77,9 +65,8 @@ class RowPart:
     def answer(self, question: Question) -> Integers:
         """Follow the moves to the point of the question, then answer it."""
         point = question.point
-        return asked(self.design if point is None else self._followed(point), question)
-
-    def _followed(self, point: PointMoves) -> LatticePoint:
+        if point is None:
+            return asked(self.design, question)
         if point.number != self._number or len(point.moves) < self._done:
             self._point = LatticePoint(self.design, point.scale, grain=point.grain)
             self._number, self._done = point.number, 0
@@ -87,7 +74,7 @@ class RowPart:
         for feature, grains in point.moves[self._done :]:
             self._point.move(feature, grains)
         self._done = len(point.moves)
-        return self._point
+        return asked(self._point, question)
 
 
 def _of_all_parts(name: str) -> Callable[..., Any]:

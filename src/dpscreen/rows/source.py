@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,50 +47,70 @@ class PublicUnits:
     target_unit: float = 1.0
     predictor_at: float | None = None
 
-    @property
-    def n_candidates(self) -> int:
-        """Return the number of weights: one for each feature, and one for the constant if any."""
-        return len(self.feature_bounds) + self.constant
+    n_candidates: int = field(init=False)
+    """The number of weights: one for each feature, and one for the constant if there is one."""
+    target_ends: tuple[float, float] = field(init=False)
+    """The target's bounds as two numbers."""
+    target_centre: float = field(init=False)
+    """The centre of the target's bounds, or what stands for it."""
+    target_bound: float = field(init=False)
+    """B, how far the target reaches from its centre, in its unit."""
+    feature_centres: Array = field(init=False)
+    """The centre of each feature's bounds, or what stands for it."""
+    feature_half_widths: Array = field(init=False)
+    """The half-width of each feature's bounds, or what stands for it."""
 
-    @property
-    def target_bound(self) -> float:
-        """Return B, how far the target reaches from its centre, in its unit."""
-        low, high = self.target_bounds
+    def __post_init__(self) -> None:
+        low, high = map(float, self.target_bounds)
+        centre, reach = high / 2 + low / 2, high / 2 - low / 2
         if self.target_at is not None:
-            return float(max(high - self.target_at, self.target_at - low)) / self.target_unit
-        return float(high / 2 - low / 2)
-
-    @property
-    def target_ends(self) -> tuple[float, float]:
-        """Return the target's bounds as two numbers."""
-        low, high = self.target_bounds
-        return float(low), float(high)
-
-    @property
-    def target_centre(self) -> float:
-        """Return the centre of the target's bounds, or what stands for it."""
-        if self.target_at is not None:
-            return self.target_at
-        return float(self.target_bounds[1] / 2 + self.target_bounds[0] / 2)
-
-    @property
-    def feature_centres(self) -> Array:
-        """Return the centre of each feature's bounds, or what stands for it."""
+            centre = self.target_at
+            reach = max(high - centre, centre - low) / self.target_unit
         if self.features_at is not None:
-            return self.features_at[:, 0]
-        return np.asarray(self.feature_bounds[:, 1] / 2 + self.feature_bounds[:, 0] / 2)
-
-    @property
-    def feature_half_widths(self) -> Array:
-        """Return the half-width of each feature's bounds, or what stands for it."""
-        if self.features_at is not None:
-            return self.features_at[:, 1]
-        return np.asarray(self.feature_bounds[:, 1] / 2 - self.feature_bounds[:, 0] / 2)
+            centres, half_widths = self.features_at.T
+        else:
+            lower, upper = self.feature_bounds.T
+            centres, half_widths = upper / 2 + lower / 2, upper / 2 - lower / 2
+        found = {
+            "n_candidates": len(self.feature_bounds) + self.constant,
+            "target_ends": (low, high),
+            "target_centre": centre,
+            "target_bound": reach,
+            "feature_centres": centres,
+            "feature_half_widths": half_widths,
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
 
     def float_design(self, X: Array, y: Array, *, gram: bool) -> Design:
         """Return the rows in public units in float64, as a Gram or a dense design."""
-        build = self._gram_design if gram else self._dense_design
-        return build(X, self.centred_target(y))
+        n, target = self.n_candidates, self.centred_target(y)
+        if not gram:
+            rows = np.empty((len(X), n), order="F")
+            for where, block in self._blocks(X):
+                rows[where] = block
+            return DenseDesign(rows, target)
+        products, moment = np.zeros((n, n)), np.zeros(n)
+        for where, block in self._blocks(X):
+            products += block.T @ block
+            moment += block.T @ target[where]
+        return GramDesign(products, moment, float(target @ target), n_rows=len(X))
+
+    def _blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield scaled rows a few at a time, so that no second copy of all rows is needed."""
+        low, high = self.feature_bounds.T
+        size = max(1, _BLOCK_BYTES // (8 * self.n_candidates))
+        for first in range(0, len(X), size):
+            where = slice(first, min(first + size, len(X)))
+            block = np.ones((where.stop - first, self.n_candidates))
+            features = block[:, : len(low)]
+            # The first clip keeps the difference finite, the last removes what rounding adds.
+            np.clip(X[where], low, high, out=features)
+            features -= self.feature_centres
+            features /= self.feature_half_widths
+            features[np.isnan(features)] = 0.0  # a missing cell is at the centre
+            np.clip(features, -1.0, 1.0, out=features)
+            yield where, block
 
     def lattice_design(self, X: Array, y: Array, owners: Owners | None = None) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
@@ -99,8 +119,8 @@ class PublicUnits:
 
     def column_map(self, features: Sequence[int] | None) -> ColumnMap:
         """Return how some features are mapped, or all."""
-        every = range(len(self.feature_bounds)) if features is None else features
-        chosen = np.array(every, dtype=np.int64)
+        every = np.arange(len(self.feature_bounds))
+        chosen = every if features is None else every[list(features)]
         return ColumnMap(
             chosen,
             self.feature_bounds[chosen],
@@ -137,39 +157,6 @@ class PublicUnits:
         constant = weights[n_features:][:, None] * np.ones((1, 2))
         return np.concatenate((effects, constant))
 
-    def _dense_design(self, X: Array, target: Array) -> DenseDesign:
-        rows = np.empty((len(X), self.n_candidates), order="F")
-        for where, block in self._blocks(X):
-            rows[where] = block
-        return DenseDesign(rows, target)
-
-    def _gram_design(self, X: Array, target: Array) -> GramDesign:
-        gram = np.zeros((self.n_candidates, self.n_candidates))
-        moment = np.zeros(self.n_candidates)
-        for where, block in self._blocks(X):
-            gram += block.T @ block
-            moment += block.T @ target[where]
-        return GramDesign(gram, moment, float(target @ target), n_rows=len(X))
-
-    def _blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield scaled rows a few at a time, so that no second copy of all rows is needed."""
-        size = max(1, _BLOCK_BYTES // (8 * self.n_candidates))
-        for first in range(0, len(X), size):
-            where = slice(first, min(first + size, len(X)))
-            yield where, self._scaled(X[where])
-
-    def _scaled(self, rows: Array) -> Array:
-        n_features = len(self.feature_bounds)
-        out = np.ones((len(rows), self.n_candidates))
-        features = out[:, :n_features]
-        # The first clip keeps the difference finite, the last removes what rounding adds.
-        np.clip(rows, self.feature_bounds[:, 0], self.feature_bounds[:, 1], out=features)
-        features -= self.feature_centres
-        features /= self.feature_half_widths
-        features[np.isnan(features)] = 0.0  # a missing cell is at the centre
-        np.clip(features, -1.0, 1.0, out=features)
-        return out
-
     def centred_target(self, y: Array) -> Array:
         """Return the target, clipped to its bounds and centred on them, in its unit."""
         low, high = self.target_bounds
@@ -198,15 +185,14 @@ class RowSource(ABC):
     owners: Owners | None = None
     """Whose the rows are, where units with several rows count as one; None if each row counts."""
 
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Return d, which is public."""
+    disclosed: ClassVar[tuple[str, ...]] = ()
+    """What the form of the rows discloses, for the statement."""
 
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Return the number of rows. It is private, unless it is disclosed."""
+    n_features: int
+    """d, which is public."""
+
+    n_rows: int
+    """The number of rows. It is private, unless it is disclosed."""
 
     @property
     def n_units(self) -> int:
@@ -223,11 +209,6 @@ class RowSource(ABC):
 
     def announce(self, passes: int) -> None:  # noqa: B027
         """Expect so many more passes over the rows, for anyone who shows progress."""
-
-    @property
-    def disclosed(self) -> tuple[str, ...]:
-        """Return what the form of the rows discloses, for the statement."""
-        return ()
 
     def usable_bounds(self, bounds: Array) -> Array:
         """Return the features' bounds as these rows can be mapped from them."""
@@ -265,22 +246,18 @@ class ArrayRows(RowSource):
     X: Array
     y: Array
     owners: Owners | None = None
+    n_features: int = field(init=False)
+    n_rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_rows", self.X.shape[0])
+        object.__setattr__(self, "n_features", self.X.shape[1])
 
     def owned(self, ids: AnyArray) -> ArrayRows:
         """Return the rows with those of each unit together; `ids` are whole numbers for each."""
         keys = ids.astype(np.uint64), row_digests(self.X, self.y)
         order, owners = Owners.of(np.column_stack(keys))
         return ArrayRows(self.X[order], self.y[order], owners)
-
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return int(self.X.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return len(self.X)
 
     def target_total(self, count: Count, *args: Any) -> Integers:
         """Return count(y, *args)."""

@@ -12,8 +12,7 @@ changed, the change times the row is added, in whole numbers, so there is no dri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +20,6 @@ import numpy as np
 from scipy import sparse
 
 from dpscreen._core.arrays import (
-    AnyArray,
     Array,
     Indices,
     Integers,
@@ -36,6 +34,7 @@ from dpscreen.rows.lattice import (
     LatticePoint,
     LatticeRows,
     few,
+    keeps_last,
     on_lattice,
 )
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
@@ -85,14 +84,13 @@ class SparseLatticeDesign(LatticeRows):
         constant: bool = False,
         loss: Loss = SQUARED,
     ) -> None:
-        super().__init__()
         if len(target) > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != (len(rows.starts) - 1,):
             raise ValueError("there must be one target for every row.")
         self.by_row = rows
         self.by_column = _transposed(rows, n_columns)
-        self.target, self.loss = target, loss
+        self.target, self.loss, self.last_answers = target, loss, {}
         self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
         self.n_features = n_columns + constant
 
@@ -159,6 +157,7 @@ class SparseLatticeDesign(LatticeRows):
         for job in jobs:
             job.result()
 
+    @keeps_last
     def _capped(self, cell_clip: int) -> SparseLatticeDesign:
         starts, indices, values = self.by_row
         rows = Packed(starts, indices, np.clip(values, np.int16(-cell_clip), np.int16(cell_clip)))
@@ -166,7 +165,9 @@ class SparseLatticeDesign(LatticeRows):
         design.constant_level = cell_clip
         return design
 
-    def _only(self, chosen: Integers) -> SparseLatticeDesign:
+    @keeps_last
+    def only(self, chosen: Integers) -> SparseLatticeDesign:
+        """Return the rows with some of their columns, never the constant."""
         cells = [self.by_column.at(feature) for feature in chosen.tolist()]
         ends = np.cumsum([rows.size for rows, _ in cells])
         columns = Packed(
@@ -177,7 +178,9 @@ class SparseLatticeDesign(LatticeRows):
         rows = _transposed(columns, self.n_rows)
         return SparseLatticeDesign(rows, self.target, n_columns=len(chosen), loss=self.loss)
 
-    def _shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
+    @keeps_last
+    def shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
+        """Return all features of all rows, clipped in norm."""
         from dpscreen.rows import sparse_kernels as kernels
 
         if n_features != self.n_columns:
@@ -191,9 +194,8 @@ class SparseLatticeDesign(LatticeRows):
         return self._with(Packed(starts, indices, shrunk), constant=False)
 
     def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
-        n_columns, loss = self.n_columns, self.loss
         return SparseLatticeDesign(
-            rows, self.target, n_columns=n_columns, constant=constant, loss=loss
+            rows, self.target, n_columns=self.n_columns, constant=constant, loss=self.loss
         )
 
     def dense_columns(self, chosen: Integers) -> Narrow:
@@ -276,16 +278,13 @@ class KeptSums:
     def renew(self, fit: Integers, rounding: Rounding) -> None:
         """Bring levels and sums up to date: by rows that moved, or all if the clip is another."""
         if rounding != self._rounding or self.whole.n_columns in self.moved:
-            self._rebuild(fit, rounding)
+            self.design.loss.levels(fit, self.design.target, rounding, self.levels)
+            self._rounding = rounding
+            self._sum_up()
         else:
             for feature in dict.fromkeys(self.moved):
                 self._update(feature, fit, rounding)
         self.moved.clear()
-
-    def _rebuild(self, fit: Integers, rounding: Rounding) -> None:
-        self.design.loss.levels(fit, self.design.target, rounding, self.levels)
-        self._rounding = rounding
-        self._sum_up()
 
     def _sum_up(self) -> None:
         self.design.feature_sums(self.levels, self.sums)
@@ -316,19 +315,15 @@ def without_duplicates(X: Any) -> Any:
     if X.format == "csc":
         _increases(X, X.shape[0])  # or converting it might read where it must not
     if X.format == "coo":
-        _refuse_outside(X)
+        for places, size in zip(X.coords, X.shape, strict=True):
+            if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
+                raise ValueError(MALFORMED)
     rows = X.tocsr()
     if not _increases(rows, X.shape[1]):
         rows = rows.copy() if rows is X else rows
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
     return rows
-
-
-def _refuse_outside(X: Any) -> None:
-    for places, size in zip(X.coords, X.shape, strict=True):
-        if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
-            raise ValueError(MALFORMED)
 
 
 def _increases(X: Any, n_indices: int) -> bool:
@@ -354,34 +349,20 @@ def _packed(X: Any, bounds: Array | None) -> Packed:
     starts = np.zeros(X.shape[0] + 1, dtype=np.uint64)
     indices = np.empty(n_nonzero, dtype=np.uint32)
     values = np.empty(n_nonzero, dtype=np.int16)
-    used = 0
-    for first, last in _blocks(X.indptr):
+    used = first = 0
+    while first < X.shape[0]:  # about 2^18 nonzeros at a time
+        last = int(np.searchsorted(X.indptr, int(X.indptr[first]) + _BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), X.shape[0])
         where = slice(int(X.indptr[first]), int(X.indptr[last]))
-        columns = X.indices[where].astype(np.uint32)
-        levels = _levels(X.data[where].astype(np.float64), columns, bounds)
+        columns, cells = X.indices[where].astype(np.uint32), X.data[where].astype(np.float64)
+        if bounds is not None:
+            bound = bounds[columns]
+            cells = np.clip(cells, -bound, bound) / bound
         ends = X.indptr[first + 1 : last + 1].astype(np.int64) - where.start
         out_ends = starts[first + 1 : last + 1]
-        used = kernels.pack_rows(ends, columns, levels, used, indices, values, out_ends)
-    return Packed(starts, indices[:used], values[:used])
-
-
-def _blocks(starts: AnyArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows that hold about 2^18 nonzeros."""
-    first, n_rows = 0, len(starts) - 1
-    while first < n_rows:
-        last = int(np.searchsorted(starts, int(starts[first]) + _BLOCK, side="right")) - 1
-        last = min(max(last, first + 1), n_rows)
-        yield first, last
+        used = kernels.pack_rows(ends, columns, on_lattice(cells), used, indices, values, out_ends)
         first = last
-
-
-def _levels(values: Array, columns: Indices, bounds: Array | None) -> Narrow:
-    """Clip, scale, clip and truncate, cell by cell."""
-    if bounds is not None:
-        bound = bounds[columns]
-        np.clip(values, -bound, bound, out=values)
-        values /= bound
-    return on_lattice(values)
+    return Packed(starts, indices[:used], values[:used])
 
 
 def _transposed(rows: Packed, n_columns: int) -> Packed:
@@ -407,24 +388,17 @@ class SparseRows(RowSource):
     y: Array
 
     keeps_zero: ClassVar[bool] = True
+    disclosed: ClassVar[tuple[str, ...]] = (
+        "that the rows are sparse: each feature is clipped to plus and minus the larger end of "
+        "its bounds, and not centred",
+    )
 
-    @property
-    def disclosed(self) -> tuple[str, ...]:
-        """Return what the form of the rows discloses."""
-        return (
-            "that the rows are sparse: each feature is clipped to plus and minus the larger end of "
-            "its bounds, and not centred",
-        )
+    n_features: int = field(init=False)
+    n_rows: int = field(init=False)
 
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return int(self.X.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return len(self.y)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_rows", len(self.y))
+        object.__setattr__(self, "n_features", int(self.X.shape[1]))
 
     def usable_bounds(self, bounds: Array) -> Array:
         """Return bounds ± the larger end."""

@@ -19,7 +19,7 @@ from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.owners import Owners
-from dpscreen.rows.parts import Move, PartedDesign, PointMoves, Question, asked
+from dpscreen.rows.parts import NEED_COLUMNS, Move, PartedDesign, PointMoves, Question, asked
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
 
@@ -64,13 +64,25 @@ class StreamedDesign(PartedDesign):
 
     def total(self, question: Question) -> Integers:
         """Answer from one pass over the rows, or from the residuals alone."""
-        pending = self._pending(question.point)
-        if question.looks_at_columns:
-            return self._scanned(question, pending)
-        self._follow(pending)
+        point, pending = question.point, self._pending(question.point)
+        if question.name in NEED_COLUMNS:
+            answers: Any = 0
+            for where, columns in self._parts(None):
+                _move(self._fit[where], columns, pending)
+                owners = None if self._owners is None else self._owners.part(where)
+                rows = LatticeDesign(columns, self._target[where], self.loss, owners)
+                subject = rows if point is None else self._point_of(rows, where, point)
+                answers = answers + asked(subject, question)
+            return np.asarray(answers, dtype=np.int64)
+        assert point is not None, "only points have residuals"
+        moved = sorted({feature for feature, _ in pending})
+        if moved:  # no other features are read
+            places = {feature: k for k, feature in enumerate(moved)}
+            for where, columns in self._parts(moved):
+                _move(self._fit[where], columns, [(places[j], grains) for j, grains in pending])
         columns = np.empty((0, len(self._target)), dtype=np.int16)
         rows = LatticeDesign(columns, self._target, self.loss)
-        return asked(self._point_of(rows, slice(None), question.point), question)
+        return asked(self._point_of(rows, slice(None), point), question)
 
     def _pending(self, point: PointMoves | None) -> list[Move]:
         """Return the moves that the fit has still to follow; those of the constant it follows."""
@@ -84,28 +96,7 @@ class StreamedDesign(PartedDesign):
         self._fit += LEVELS * sum(grains for j, grains in moves if j == self._constant)
         return [move for move in moves if move[0] != self._constant]
 
-    def _follow(self, pending: list[Move]) -> None:
-        """Bring the fit up to date, reading the moved features only."""
-        moved = sorted({feature for feature, _ in pending})
-        if not moved:
-            return
-        places = {feature: k for k, feature in enumerate(moved)}
-        for where, columns in self._parts(moved):
-            _move(self._fit[where], columns, [(places[j], grains) for j, grains in pending])
-
-    def _scanned(self, question: Question, pending: list[Move]) -> Integers:
-        answers: Any = 0
-        for where, columns in self._parts(None):
-            _move(self._fit[where], columns, pending)
-            owners = None if self._owners is None else self._owners.part(where)
-            rows = LatticeDesign(columns, self._target[where], self.loss, owners)
-            point = question.point
-            subject = rows if point is None else self._point_of(rows, where, point)
-            answers = answers + asked(subject, question)
-        return np.asarray(answers, dtype=np.int64)
-
-    def _point_of(self, rows: LatticeDesign, where: slice, to: PointMoves | None) -> LatticePoint:
-        assert to is not None, "only points have residuals"
+    def _point_of(self, rows: LatticeDesign, where: slice, to: PointMoves) -> LatticePoint:
         return LatticePoint(rows, to.scale, grain=to.grain, fit=self._fit[where])
 
     def _parts(self, features: Sequence[int] | None) -> Iterator[tuple[slice, Narrow]]:
@@ -171,16 +162,7 @@ class StreamedRows(RowSource):
         self._watch = watch
         self._passes, self._expected = 0, 0
         self._y = reader.target()
-
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return self.reader.n_features
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return len(self._y)
+        self.n_features, self.n_rows = reader.n_features, len(self._y)
 
     def grouped(self) -> StreamedRows:
         """Return the rows with those of each unit together."""

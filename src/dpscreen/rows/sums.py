@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
+
+T = TypeVar("T")
 
 # Below this many cells a second thread costs more than it saves.
 _PARALLEL_CELLS = 500_000
@@ -53,10 +55,8 @@ def counts_on_grid(
     """Return, for each column, how many u lie below `origin`, in each of n cells, and above."""
     from dpscreen.rows import kernels
 
-    def count(part: Array, out: Integers) -> None:
-        kernels.uniform_cells(part, columns.chosen, *columns.numbers, origin, per_unit, out)
-
-    return _over_rows(X, (len(columns.chosen), n_cells + 2), count)
+    shape = len(columns.chosen), n_cells + 2
+    return _over_rows(kernels.uniform_cells, X, columns, (origin, per_unit), shape)
 
 
 def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integers:
@@ -66,20 +66,16 @@ def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integer
     """
     from dpscreen.rows import kernels
 
-    def count(part: Array, out: Integers) -> None:
-        kernels.octaves_by_side(part, columns.chosen, *columns.numbers, octaves[0], out)
-
-    return _over_rows(X, (len(columns.chosen), 2 * len(octaves) + 1), count)
+    shape = len(columns.chosen), 2 * len(octaves) + 1
+    return _over_rows(kernels.octaves_by_side, X, columns, (octaves[0],), shape)
 
 
 def level_moments(X: Array, columns: ColumnMap) -> Integers:
     """Return Σk and Σ⌊k²/2^14⌋ of each column, k = u in whole numbers of 1/2^14, truncated."""
     from dpscreen.rows import kernels
 
-    def count(part: Array, out: Integers) -> None:
-        kernels.level_moments(part, columns.chosen, *columns.numbers, float(LEVELS), out)
-
-    return _over_rows(X, (2, len(columns.chosen)), count)
+    shape = 2, len(columns.chosen)
+    return _over_rows(kernels.level_moments, X, columns, (float(LEVELS),), shape)
 
 
 def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
@@ -87,46 +83,45 @@ def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
     from dpscreen.rows import kernels
 
     n, d = X.shape
-    rounding = float(LEVELS), 0.5 if columns.nearest else 0.0
+    given = *columns.numbers, float(LEVELS), 0.5 if columns.nearest else 0.0
     out = np.empty((d + constant, n), dtype=np.int16)
     out[d:] = LEVELS
-
-    def convert(first: int, last: int) -> None:
-        kernels.to_lattice(X[first:last], *columns.numbers, *rounding, out[:d, first:last])
-
-    in_parts(n, d, convert)
+    in_parts(
+        n,
+        d,
+        lambda first, last: kernels.to_lattice(X[first:last], *given, out[:d, first:last]),
+    )
     return out
 
 
 def _over_rows(
-    X: AnyArray, shape: tuple[int, ...], count: Callable[[Any, Integers], None]
+    kernel: Any, X: AnyArray, columns: ColumnMap, args: tuple[Any, ...], shape: tuple[int, int]
 ) -> Integers:
-    return added_up(X.shape, shape, lambda first, last, out: count(X[first:last], out))
+    """Add up what a compiled loop counts in the chosen columns of several parts of the rows."""
+    given = columns.chosen, *columns.numbers, *args
+    return added_up(X.shape, shape, lambda first, last, out: kernel(X[first:last], *given, out))
 
 
 def added_up(
     size: tuple[int, ...], shape: tuple[int, ...], count: Callable[[int, int, Integers], None]
 ) -> Integers:
     """Add up the counts of several parts of the rows, each in a thread of its own."""
-    found: list[Integers] = []
 
-    def run(first: int, last: int) -> None:
+    def run(first: int, last: int) -> Integers:
         out = np.zeros(shape, dtype=np.int64)
         count(first, last, out)
-        found.append(out)
+        return out
 
-    in_parts(size[0], size[1], run)
-    return np.asarray(np.sum(found, axis=0, dtype=np.int64))
+    return np.asarray(np.sum(in_parts(size[0], size[1], run), axis=0, dtype=np.int64))
 
 
-def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> None:
+def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], T]) -> list[T]:
     """Run over rows from the first to the last, in parts and threads where there are many."""
     if n_rows * n_columns < _PARALLEL_CELLS:
-        run(0, n_rows)
-        return
+        return [run(0, n_rows)]
     edges = np.linspace(0, n_rows, threads() + 1).astype(int).tolist()
-    for job in [pool().submit(run, *part) for part in pairwise(edges)]:
-        job.result()
+    jobs = [pool().submit(run, *part) for part in pairwise(edges)]
+    return [job.result() for job in jobs]
 
 
 LEVELS = 2**14
@@ -146,11 +141,6 @@ def whole_sum(values: Integers) -> int:
     """Return the sum of whole numbers, also where it exceeds 64 bits."""
     high, low = values >> 28, values & (2**28 - 1)
     return (int(high.sum()) << 28) + int(low.sum())
-
-
-def short_rows(columns: Narrow, row_norm: float) -> Narrow:
-    """Return the rows, those longer than `row_norm` in L2 shrunk to it."""
-    return np.trunc(columns * short_factors(squared_lengths(columns), row_norm)).astype(np.int16)
 
 
 def short_factors(squares: Integers, row_norm: float) -> Array:
@@ -213,12 +203,12 @@ def exact_gram(columns: Narrow) -> Integers:
     """Return Σ_i k_i k_iᵀ, in whole numbers."""
     from dpscreen.rows import kernels
 
-    def count(first: int, last: int, out: Integers) -> None:
-        kernels.add_gram(columns, first, last, out)
+    return gram_over_rows(
+        columns, lambda first, last, out: kernels.add_gram(columns, first, last, out)
+    )
 
-    return both_triangles(added_up(columns.shape[::-1], (len(columns),) * 2, count))
 
-
-def both_triangles(upper: Integers) -> Integers:
-    """Return the symmetric matrix with that upper triangle."""
+def gram_over_rows(columns: Narrow, count: Callable[[int, int, Integers], None]) -> Integers:
+    """Return the symmetric matrix whose upper triangle `count` adds up over parts of the rows."""
+    upper = added_up(columns.shape[::-1], (len(columns),) * 2, count)
     return np.asarray(upper + np.triu(upper, 1).T)

@@ -51,7 +51,6 @@ from dpscreen.privacy.ledger.records import (
     agreed,
     os_user,
 )
-from dpscreen.privacy.ledger.single_file import SingleFile
 
 __all__ = ["BudgetRefused", "LedgerProblem", "OtherRows", "PrivacyLedger", "WrongUnit", "reserve"]
 
@@ -160,7 +159,10 @@ class PrivacyLedger:
         self._file = _file(path, timeout)
         self._other_rows = other_rows
         with self._file.reading() as content:
-            _, entries = self._begin(content)
+            content.check_pages()
+            self._account = content.account()
+            self._chain = Chain.of(self._account)
+            self._chain, entries = self._catch_up(content)
         if since is not None and since not in {self._account.seal, *(e.hash for e in entries)}:
             raise LedgerProblem(
                 f"The ledger {self.path} does not hold {since}: it was put back to an older copy, "
@@ -211,30 +213,6 @@ class PrivacyLedger:
             who=os_user() if who is None else who,
         )
         _file(path, timeout).create(account)
-        return cls(path, timeout=timeout)
-
-    @classmethod
-    def from_file(cls, file: FilePath, path: FilePath, *, timeout: float = 30.0) -> Self:
-        """Import a ledger of an earlier version, a single file, into a directory: once.
-
-        Nothing can be booked from the file afterwards. An import that was interrupted is continued
-        by the same call.
-
-        Parameters
-        ----------
-        file : path-like
-            The ledger; a note takes its place.
-        path : path-like
-            The directory to make, on a local disk.
-        timeout : float, default=30
-            As in the class.
-        """
-
-        def verify(content: Content) -> tuple[Account, tuple[Reservation, ...]]:
-            ledger = cls.__new__(cls)
-            return ledger._begin(content)
-
-        SingleFile(_file(file, timeout)).move_into(_file(path, timeout), verify)
         return cls(path, timeout=timeout)
 
     def reserve(
@@ -378,14 +356,6 @@ class PrivacyLedger:
 
     def __repr__(self) -> str:
         return f"PrivacyLedger({str(self.path)!r})"
-
-    def _begin(self, content: Content) -> tuple[Account, tuple[Reservation, ...]]:
-        """Verify all of it."""
-        content.check_pages()
-        self._account = content.account()
-        self._chain = Chain.of(self._account)
-        self._chain, entries = self._catch_up(content)
-        return self._account, entries
 
     def _current(self) -> Chain:
         with self._file.reading() as content:

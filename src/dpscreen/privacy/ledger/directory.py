@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-DATABASE, LOCK = "ledger.db", "lock"
+DATABASE, DRAFT, LOCK = "ledger.db", "unfinished.db", "lock"
 JOURNAL = "-journal"
 FOR_THE_OWNER = 0o600
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -45,14 +45,16 @@ class LedgerDirectory:
     def place(self) -> Place:
         """Return which directory and database this is; refuse one that is not whole."""
         if not self.path.is_dir():
-            raise Foreign(_instead_of_a_directory(self.path))
+            raise Foreign(
+                "is not a directory, as a ledger is" if self.path.exists() else "does not exist"
+            )
         home = self.path.stat()
         missing = [name for name in (DATABASE, LOCK) if not _is_there(self.path / name)]
         if missing:
             raise Foreign(
                 f"is not a whole ledger: it has no {' and no '.join(missing)}. It may be another "
-                "directory, or its creation, import or copying was interrupted; it never begins "
-                "with a new budget"
+                "directory, or its creation or copying was interrupted; it never begins with a "
+                "new budget"
             )
         for name in (LOCK, DATABASE + JOURNAL, DATABASE):
             with suppress(FileNotFoundError):  # of the journal, which comes and goes
@@ -68,43 +70,34 @@ class LedgerDirectory:
             yield self.place()
 
     @contextmanager
-    def begun(self, draft: str, *, again: bool = False) -> Iterator[Path]:
+    def begun(self) -> Iterator[Path]:
         """Make the directory and hold its lock; give the path of a new database in it, a draft.
 
-        If the block fails, nothing stays. With `again`, a directory is taken that holds nothing but
-        what an interrupted attempt at the same draft left.
+        If the block fails, nothing stays.
         """
-        leftovers = [self.path / name for name in (draft + JOURNAL, draft, LOCK)]
+        draft, lock = self.path / DRAFT, self.path / LOCK
         try:
             self.path.mkdir(mode=0o700)
         except FileExistsError:
-            self._check_new(leftovers if again else [])
+            raise Foreign("already exists; a ledger is never overwritten") from None
         try:
             _sync(self.path.parent)
-            _touch(self.path / LOCK)
+            _touch(lock)
             with self.locked():
-                self._check_new(leftovers)
-                for left in leftovers[:2]:
-                    left.unlink(missing_ok=True)
-                _touch(self.path / draft)
-                yield self.path / draft
+                _touch(draft)
+                yield draft
         except BaseException:
-            with suppress(OSError, Foreign):
-                self._check_new(leftovers)
-                for left in leftovers:
-                    left.unlink(missing_ok=True)
-                self.path.rmdir()
+            made = self.path / f"{DRAFT}{JOURNAL}", draft, lock
+            with suppress(OSError):
+                if {*self.path.iterdir()} <= {*made}:  # it did not become a ledger
+                    for path in made:
+                        path.unlink(missing_ok=True)
+                    self.path.rmdir()
             raise
 
-    def _check_new(self, leftovers: list[Path]) -> None:
-        if not (leftovers and self.path.is_dir() and {*self.path.iterdir()} <= {*leftovers}):
-            raise Foreign("already exists; a ledger is never overwritten")
-
-    def finish(self, draft: str) -> None:
-        """Let a draft become the database, for good; call it with the lock held."""
-        if _is_there(self.path / DATABASE):
-            raise Foreign("already exists; a ledger is never overwritten")
-        (self.path / draft).rename(self.path / DATABASE)
+    def finish(self, draft: Path) -> None:
+        """Let the draft become the database, for good; call it with the lock held."""
+        draft.rename(self.path / DATABASE)
         _sync(self.path)
         _sync(self.path.parent)
 
@@ -122,15 +115,6 @@ class LedgerDirectory:
                 _unlock(handle)
         finally:
             os.close(handle)
-
-
-def _instead_of_a_directory(path: Path) -> str:
-    if not path.exists():
-        return "does not exist"
-    return (
-        "is not a directory, as a ledger is. A ledger of an earlier version, a single file, is "
-        f"imported once: dpscreen ledger import {path.name} budget.ledger"
-    )
 
 
 def _is_there(path: Path) -> bool:

@@ -15,9 +15,8 @@ means than SQLite: closing such a handle would drop SQLite's locks in this proce
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,8 +26,7 @@ from dpscreen.privacy.ledger.records import Account, Damaged, Reservation
 Parsed = TypeVar("Parsed")
 
 APPLICATION_ID = 0x64707363  # "dpsc"
-SINGLE_FILE, LAYOUT = 1, 2
-"""Numbers of the layouts: a file, and a directory, which programs that know files only refuse."""
+LAYOUT = 2
 
 _KEPT = "BEGIN SELECT RAISE(ABORT, 'a ledger is only ever added to'); END"
 SCHEMA = {
@@ -125,35 +123,30 @@ class Content:
             raise Damaged("SQLite finds its pages inconsistent")
 
 
-@dataclass(frozen=True)
-class LedgerFile:
-    """Where a ledger lies, and how many seconds to wait while others hold it."""
-
-    path: Path
-    timeout: float
-
-    @property
-    def directory(self) -> LedgerDirectory:
-        """Return the directory with its lock."""
-        return LedgerDirectory(self.path, self.timeout)
+class LedgerFile(LedgerDirectory):
+    """The database of a ledger in its directory."""
 
     def create(self, account: Account) -> None:
         """Make a new ledger; one that is there, or anything else, is never overwritten."""
-        with self.problems(), self.directory.begun(draft_name(account.seal)) as draft:
-            self.write(draft, account)
-            self.directory.finish(draft.name)
-
-    def write(self, draft: Path, account: Account, entries: Iterable[Reservation] = ()) -> None:
-        """Write all of a ledger into an empty file."""
-        with closing(self.connect(draft)) as database:
-            _lay_out(database, account, entries)
+        cells = account.row()
+        with self.problems(), self.begun() as draft:
+            with closing(self._connect(draft)) as database:
+                database.execute("BEGIN IMMEDIATE")
+                database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                database.execute(f"PRAGMA user_version = {LAYOUT}")
+                for statement in SCHEMA.values():
+                    database.execute(statement)
+                marks = ", ".join("?" * len(cells))
+                database.execute(f"INSERT INTO account VALUES (0, {marks})", cells)
+                database.execute("COMMIT")
+            self.finish(draft)
 
     @contextmanager
     def reading(self) -> Iterator[Content]:
         """Read in one transaction, so that all of it is of one moment."""
-        with self.problems(), self.directory.held(), self._opened() as database:
+        with self.problems(), self.held(), closing(self._connect()) as database:
             database.execute("BEGIN")
-            check_format(database)
+            _check_format(database)
             yield Content(database)
 
     @contextmanager
@@ -163,28 +156,26 @@ class LedgerFile:
         It is committed and on the disk when the block has been left, and only then.
         """
         saying = self.problems("No reservation was booked")
-        with saying, self.directory.held() as place, self._opened() as database:
+        with saying, self.held() as place, closing(self._connect()) as database:
             database.execute("BEGIN IMMEDIATE")
-            check_format(database)
+            _check_format(database)
             yield Content(database)
             database.execute("COMMIT")
-            if self._place() != place:
+            if self._place_now() != place:
                 raise LedgerProblem(
                     f"The ledger {self.path} was replaced, or its database was given a second "
                     "name, while a reservation was made; it does not count."
                 )
 
-    def _opened(self) -> closing[sqlite3.Connection]:
-        return closing(self.connect(self.path / DATABASE))
-
-    def _place(self) -> Place | None:
+    def _place_now(self) -> Place | None:
         try:
-            return self.directory.place()
+            return self.place()
         except (Foreign, OSError):
             return None
 
-    def connect(self, path: Path) -> sqlite3.Connection:
-        """Open a database that is there."""
+    def _connect(self, draft: Path | None = None) -> sqlite3.Connection:
+        """Open the database, or the draft of a new one; it must be there."""
+        path = self.path / DATABASE if draft is None else draft
         database = sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=self.timeout, isolation_level=None
         )
@@ -241,27 +232,7 @@ class LedgerFile:
         )
 
 
-def draft_name(seal: str) -> str:
-    """Return what the database of an account is called until it is whole."""
-    return f"unfinished-{seal}.db"
-
-
-def _lay_out(
-    database: sqlite3.Connection, account: Account, entries: Iterable[Reservation]
-) -> None:
-    database.execute("BEGIN IMMEDIATE")
-    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    database.execute(f"PRAGMA user_version = {LAYOUT}")
-    for statement in SCHEMA.values():
-        database.execute(statement)
-    marks = ", ".join("?" * len(account.row()))
-    database.execute(f"INSERT INTO account VALUES (0, {marks})", account.row())
-    for entry in entries:
-        Content(database).append(entry)
-    database.execute("COMMIT")
-
-
-def check_format(database: sqlite3.Connection, layout: int = LAYOUT) -> None:
+def _check_format(database: sqlite3.Connection) -> None:
     """Refuse what is not a ledger of this layout, to the letter of its schema.
 
     A trigger or a column that a ledger does not have could undo what is booked.
@@ -273,15 +244,10 @@ def check_format(database: sqlite3.Connection, layout: int = LAYOUT) -> None:
         raise Foreign(
             f"is a ledger of format {version}; this dpscreen reads format {LAYOUT}: upgrade it"
         )
-    if version in (SINGLE_FILE, LAYOUT) and version != layout:
-        raise Foreign(
-            "is the database of a ledger without its directory, or the other way round: "
-            "a database is neither taken out of its directory nor put into one"
-        )
     found = database.execute(
         "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     )
-    if version != layout or dict(found.fetchall()) != SCHEMA:
+    if version != LAYOUT or dict(found.fetchall()) != SCHEMA:
         raise Damaged("its tables are not those of a ledger")
     if _pragma(database, "journal_mode") != "delete":
         raise Foreign("is a ledger whose journal mode is no longer DELETE: set it back")
