@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
-from dpscreen.rows.source import ArrayRows
+from dpscreen.rows.source import ArrayRows, as_column
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.marginals import CELLS, Columns, centred_moments, moments_change
 
@@ -39,8 +40,8 @@ def test_lemma_22_a_row_is_in_one_cell_of_every_histogram(bounds):
     for cell, centre, width in itertools.product(cells_of(*bounds), (-1, -0.3, 0, 1), (1, 2**-20)):
         rows = rows_of(cell)
         for columns in (
-            Columns.features(rows, public, np.arange(1)),
-            Columns.target(rows, public[0]),
+            Columns(rows.feature_total, public, np.arange(1)),
+            Columns(partial(rows.target_total, as_column), public, np.arange(1)),
         ):
             histogram = columns.histograms(centre * one, width * one)
             assert histogram.shape == (1, CELLS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from dpscreen.rows import streamed
-from dpscreen.rows.source import ArrayRows
+from dpscreen.rows.source import ArrayRows, as_column
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.rows.sums import LEVELS, ColumnMap, level_moments
 from dpscreen.solvers.marginals import CELLS, EXPONENTS, OCTAVES, Columns, centred_moments
@@ -41,8 +43,8 @@ def test_statistics_are_what_numpy_counts(source, monkeypatch):
     bounds = np.array([[-4.0, 4.0], [-2.0, 6.0], [0.0, 1.0]])
     u, rows = in_half_widths(X, bounds), SOURCES[source](X, X[:, 1].copy())
     middles, halves = np.array([-0.25, 0.0, 0.5]), np.array([0.75, 0.375, 1.5])
-    columns = Columns.features(rows, bounds, np.arange(3))
-    alone = Columns.target(rows, bounds[1])
+    columns = Columns(rows.feature_total, bounds, np.arange(3))
+    alone = Columns(partial(rows.target_total, as_column), bounds[1:2], np.arange(1))
     found, near = columns.histograms(middles, halves), columns.by_octave(middles)
     for j in range(3):
         edges = middles[j] + halves[j] * np.linspace(-1, 1, CELLS + 1)

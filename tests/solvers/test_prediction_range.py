@@ -126,11 +126,3 @@ def test_a_target_of_large_numbers_has_a_range_and_a_quality():
     model = PrivateLasso(**given, target_bounds=(-1e12, 1e12)).fit(X, 1e9 * y)
     assert model.fallback_ is None
     assert hasattr(model, "quality_")
-
-
-def test_what_combines_features_has_the_same_deviation_in_every_range():
-    rows, model = ranged(np.zeros((3, 2)), np.zeros(3))
-    wide = replace(model, spread=0.25).widened(rows, DECLARED, 16.0)
-    assert wide.spread * np.linalg.norm(wide.weights[:2]) == pytest.approx(
-        0.25 * np.linalg.norm(model.weights[:2])
-    )

@@ -141,7 +141,7 @@ def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
 def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
     """Say how wide intervals will be, or that there will be none."""
     from dpscreen.planning.regression_plan import expected_table
-    from dpscreen.solvers.marginals import is_binary
+    from dpscreen.solvers.marginals import is_yes_no
 
     options, family = ready.options, ready.model.family
     expected = expected_table(
@@ -151,7 +151,7 @@ def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
         delta=options.delta,
         others=False,
         family=family,
-        levels=int(is_binary(ready.request.feature_bounds).sum()),
+        levels=int(is_yes_no(ready.request.feature_bounds).sum()),
         progress=progress,
     )
     return {

@@ -336,13 +336,13 @@ def table_shape(
     if features is not None or schema_file is None:
         raise click.UsageError("Give --features or --schema: one of them.")
 
-    from dpscreen.solvers.marginals import is_binary
+    from dpscreen.solvers.marginals import is_yes_no
 
     schema = checked_schema(schema_file, formula)
     return TableShape(
         len(schema.feature_names),
         family_of(schema.classes),
-        levels=int(is_binary(schema.feature_bounds).sum()),
+        levels=int(is_yes_no(schema.feature_bounds).sum()),
         rows_per_unit=schema.rows_per_unit,
     )
 

@@ -10,10 +10,10 @@ is a column like any other. Nothing here enters a sensitivity: features reach th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, softmax
@@ -119,11 +119,6 @@ NEITHER = "neither"
 """Where the centre of a constant column is that lies at no end of its declared bounds."""
 
 
-def is_binary(bounds: Array) -> Mask:
-    """Return which columns are declared 0/1, 1 being that a row has the level."""
-    return np.asarray((bounds[:, 0] == 0) & (bounds[:, 1] == 1))
-
-
 def is_yes_no(bounds: Array) -> Mask:
     """Return which columns are declared with two values, however coded: 0 and 1, or 1 and 2."""
     low, high = bounds.T
@@ -139,8 +134,7 @@ def representable(bounds: Array) -> Array:
 # --- normal approximations from noisy histograms --------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class NormalFit:
+class NormalFit(NamedTuple):
     """Posterior of normal columns, in half-widths of their declared bounds from the middle.
 
     Means and variances of centres and of log scales. The last histogram does not resolve scales
@@ -153,61 +147,22 @@ class NormalFit:
     log_scale_variance: Array
     log_cell: Array
 
-    @classmethod
-    def prior(cls, n_columns: int, centre_scale: float) -> NormalFit:
-        """Return a prior about the middle of the bounds, with any scale up to theirs."""
-        ones = np.ones(n_columns)
-        return cls(0 * ones, centre_scale**2 * ones, -2.0 * ones, 4.0 * ones, -math.inf * ones)
-
-    def part(self, chosen: Integers) -> NormalFit:
-        """Return the posterior of some columns."""
-        return NormalFit(*(getattr(self, one.name)[chosen] for one in fields(self)))
-
-    def with_part(self, chosen: Integers, found: NormalFit) -> NormalFit:
-        """Return it with another posterior of some columns."""
-        arrays = [np.array(getattr(self, one.name)) for one in fields(self)]
-        for old, one in zip(arrays, fields(self), strict=True):
-            old[chosen] = getattr(found, one.name)
-        return NormalFit(*arrays)
-
-    def pooled(self, found: NormalFit) -> NormalFit:
-        """Return this prior with log scales as columns have them in common (empirical Bayes).
-
-        Bounds of one table are often too wide by about the same factor.
-        """
-        n, mean = len(found.centre), float(found.log_scale.mean())
-        variance = float(((found.log_scale - mean) ** 2 + found.log_scale_variance).mean())
-        part = n / (n + POOLED)
-        return replace(
-            self,
-            log_scale=part * mean + (1 - part) * self.log_scale,
-            log_scale_variance=part * variance + (1 - part) * self.log_scale_variance,
-        )
-
-    def log_density(self, centres: Array, log_scales: Array) -> Array:
-        """Return the logarithm of the density, up to a constant; flat below a cell."""
-        known = np.maximum(self.log_scale, self.log_cell)[:, None]
-        wide = (np.maximum(log_scales, self.log_cell[:, None]) - known) ** 2
-        off = (centres - self.centre[:, None]) ** 2 / self.centre_variance[:, None]
-        return np.asarray(-0.5 * (off + wide / self.log_scale_variance[:, None]))
-
-    @property
-    def window(self) -> tuple[Array, Array]:
-        """Return middles and half-widths of windows in which columns lie."""
-        reach = WINDOW * np.sqrt(np.exp(2 * self.log_scale) + 2 * self.centre_variance)
-        return _rounded(self.centre), np.clip(_rounded(reach), FINEST, 1.2)
-
     def given(
         self, counts: Array, noise: float, n_rows: int, window: tuple[Array, Array]
     ) -> NormalFit:
         """Return the posterior given noisy histograms of the windows, a row for each column."""
-        normal, (middles, half_widths) = templates(), window
-        squares = 0.5 * (normal.shares**2).sum(axis=1)
+        (middles, half_widths), (centres, scales, shares) = window, templates()
+        squares = 0.5 * (shares**2).sum(axis=1)
         error = noise**2 + (MISFIT * n_rows) ** 2
-        logs = (n_rows * (counts @ normal.shares.T) - n_rows**2 * squares) / error
-        centres = middles[:, None] + half_widths[:, None] * normal.centres
-        log_scales = np.log(half_widths)[:, None] + np.log(normal.scales)
-        weights = softmax(logs + self.log_density(centres, log_scales), axis=1)
+        logs = (n_rows * (counts @ shares.T) - n_rows**2 * squares) / error
+        centres = middles[:, None] + half_widths[:, None] * centres
+        log_scales = np.log(half_widths)[:, None] + np.log(scales)
+        # The logarithm of this density is flat below a cell.
+        known = np.maximum(self.log_scale, self.log_cell)[:, None]
+        wide = (np.maximum(log_scales, self.log_cell[:, None]) - known) ** 2
+        off = (centres - self.centre[:, None]) ** 2 / self.centre_variance[:, None]
+        before = -0.5 * (off + wide / self.log_scale_variance[:, None])
+        weights = softmax(logs + before, axis=1)
         centre, log_scale = ((weights * one).sum(axis=1) for one in (centres, log_scales))
         off = (weights * (centres - centre[:, None]) ** 2).sum(axis=1)
         wide = (weights * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
@@ -217,22 +172,13 @@ class NormalFit:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Templates:
-    """Columns in a window from −1 to 1: centres, scales, and the shares of the cells.
+@cache
+def templates() -> tuple[Array, Array, Array]:
+    """Return columns in a window from −1 to 1: centres, scales, and the shares of the cells.
 
     Normal columns, and columns that have half of their rows in one point: without these, a column
     that is often zero would be taken for one that is constant.
     """
-
-    centres: Array
-    scales: Array
-    shares: Array
-
-
-@cache
-def templates() -> Templates:
-    """Return columns on a grid of centres and scales."""
     edges = np.linspace(-1, 1, CELLS + 1)
     edges[0], edges[-1] = -np.inf, np.inf
     scales = np.exp(np.linspace(math.log(0.4 / CELLS), 0, 14))
@@ -241,7 +187,7 @@ def templates() -> Templates:
     away = edges - centres[:, None]
     normal, point = (np.diff(ndtr(away / s), axis=1) for s in (scales[:, None], 0.2 / CELLS))
     wide = scales > 2 / CELLS
-    return Templates(
+    return (
         np.append(centres, centres[wide]),
         np.append(scales, scales[wide] / math.sqrt(2)),
         np.concatenate((normal, (normal[wide] + point[wide]) / 2)),
@@ -255,29 +201,67 @@ def _rounded(values: Array) -> Array:
 # --- distances from the centre, by octaves --------------------------------------------------------
 
 _ENDS = np.minimum(2 * OCTAVES, 2.0)
+_OUTER_ENDS = np.concatenate((_ENDS[::-1], OCTAVES[:1], _ENDS))
 _MEANS = np.concatenate((-(OCTAVES + _ENDS)[::-1], [0.0], OCTAVES + _ENDS)) / 2
 _SQUARES = (OCTAVES**2 + OCTAVES * _ENDS + _ENDS**2) / 3
 _SQUARES = np.concatenate((_SQUARES[::-1], [0.0], _SQUARES))
 
 
-def detected_cells(counts: Array, noise: Array | float) -> Mask:
-    """Return the cells that are detected, alone or with up to three that follow outwards.
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Noisy counts of distances from centres, by octaves on either side, a row for each column.
 
-    Counts are by octaves on either side of a centre. Cells beyond the last detected one are noise.
+    `noise` is the standard deviation of the noise, in a row for each column, too.
     """
-    middle = counts.shape[1] // 2
-    sides = counts[:, middle::-1], counts[:, middle:]
-    inward, outward = (_begin_detected(side, noise) for side in sides)
-    return np.concatenate((inward[:, :0:-1], outward), axis=1)
 
+    counts: Array
+    noise: Array
+    n_rows: int
 
-def _begin_detected(counts: Array, noise: Array | float) -> Mask:
-    """Return which cells begin a few neighbours whose sum is detected above its noise."""
-    found = np.zeros(counts.shape, dtype=bool)
-    for size in range(1, NEIGHBOURS + 1):
-        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
-        found[:, : sums.shape[1]] |= sums >= DETECTED * math.sqrt(size) * noise
-    return found
+    @cached_property
+    def detected(self) -> Array:
+        """Return the counts of cells that are detected, and 0 of others, which are noise.
+
+        They are detected alone or with up to three that follow outwards.
+        """
+        middle, found = self.counts.shape[1] // 2, []
+        for side in (self.counts[:, middle::-1], self.counts[:, middle:]):
+            clear = np.zeros(side.shape, dtype=bool)
+            for size in range(1, NEIGHBOURS + 1):
+                sums = np.lib.stride_tricks.sliding_window_view(side, size, axis=1).sum(axis=2)
+                clear[:, : sums.shape[1]] |= sums >= DETECTED * math.sqrt(size) * self.noise
+            found.append(clear)
+        clear = np.concatenate((found[0][:, :0:-1], found[1]), axis=1)
+        return np.where(clear, np.maximum(self.counts, 0.0), 0.0)
+
+    def scales(self, rows: Array | None = None, n_rows: float | None = None) -> Array:
+        """Return winsorised root mean squares of what is detected; 0 where nothing is.
+
+        With all but 1/WINSOR² of the rows in one point the only solution would be zero
+        (docs/theory/marginals.md, Lemma 68), so that few others are winsorised by themselves.
+        """
+        rows, n_rows = self.detected if rows is None else rows, n_rows or self.n_rows
+        point = np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]
+        others = np.where(point, 0.0, rows)
+        n_others = others.sum(axis=1)
+        beside = _winsorised(others, np.maximum(n_others, 1.0)) * n_others
+        few = n_others < BESIDE_POINT * n_rows
+        apart = (np.where(point, rows, 0.0) @ _SQUARES + beside) / n_rows
+        return _rounded(np.sqrt(np.where(few, apart, _winsorised(rows, n_rows))))
+
+    @property
+    def constant(self) -> Mask:
+        """Return which columns have all detected rows, and most of all, in one or two cells."""
+        clear = self.counts >= DETECTED * self.noise
+        first, last = clear.argmax(axis=1), clear.shape[1] - 1 - clear[:, ::-1].argmax(axis=1)
+        inside = np.where(clear, self.counts, 0.0).sum(axis=1)
+        return np.asarray((last - first <= 1) & (inside > ONE_POINT * self.n_rows))
+
+    def mostly_near(self, distances: Array) -> Mask:
+        """Return which columns have half of their rows within a distance, beyond doubt."""
+        near = distances[:, None] >= _OUTER_ENDS
+        doubt = 2 * self.noise[:, 0] * np.sqrt(near.sum(axis=1))
+        return np.asarray((self.counts * near).sum(axis=1) >= self.n_rows / 2 + doubt)
 
 
 def _winsorised(rows: Array, n_rows: Array | float) -> Array:
@@ -289,99 +273,7 @@ def _winsorised(rows: Array, n_rows: Array | float) -> Array:
     return np.asarray(square)
 
 
-@dataclass(frozen=True, eq=False)
-class Distances:
-    """Noisy counts of distances from centres, by octaves on either side, of every column.
-
-    `noise` is the standard deviation of the noise, of all columns or one for each.
-    """
-
-    counts: Array
-    noise: Array | float
-    n_rows: int
-
-    @property
-    def _noise(self) -> Array:
-        return np.broadcast_to(self.noise, len(self.counts))[:, None]
-
-    def with_more(self, chosen: Integers, counts: Array, noise: float) -> Distances:
-        """Return the distances of chosen columns averaged with further noisy counts of them."""
-        noises, pooled = np.array(self._noise[:, 0]), self.counts.copy()
-        weight = noises[chosen] ** 2 / (noises[chosen] ** 2 + noise**2)
-        pooled[chosen] += weight[:, None] * (counts - pooled[chosen])
-        noises[chosen] = np.sqrt(weight) * noise
-        return replace(self, counts=pooled, noise=noises)
-
-    @property
-    def rows(self) -> Array:
-        """Return the counts of detected cells, and 0 of others."""
-        clear = detected_cells(self.counts, self._noise)
-        return np.where(clear, np.maximum(self.counts, 0.0), 0.0)
-
-    @property
-    def means(self) -> Array:
-        """Return the mean of what is detected."""
-        return _rounded(self.rows @ _MEANS / self.n_rows)
-
-    def scales(self, rows: Array | None = None, n_rows: float | None = None) -> Array:
-        """Return winsorised root mean squares of what is detected; 0 where nothing is.
-
-        With all but 1/WINSOR² of the rows in one point the only solution would be zero
-        (docs/theory/marginals.md, Lemma 68), so that few others are winsorised by themselves.
-        """
-        rows, n_rows = self.rows if rows is None else rows, n_rows or self.n_rows
-        point = np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]
-        others = np.where(point, 0.0, rows)
-        n_others = others.sum(axis=1)
-        beside = _winsorised(others, np.maximum(n_others, 1.0)) * n_others
-        few = n_others < BESIDE_POINT * n_rows
-        apart = (np.where(point, rows, 0.0) @ _SQUARES + beside) / n_rows
-        return _rounded(np.sqrt(np.where(few, apart, _winsorised(rows, n_rows))))
-
-    @property
-    def asymmetry(self) -> Array:
-        """Return by which part of all detected squares one side of the centre has more."""
-        squares, middle = self.rows * _SQUARES, self.counts.shape[1] // 2
-        left, right = squares[:, :middle].sum(axis=1), squares[:, middle:].sum(axis=1)
-        return np.asarray(np.abs(right - left) / np.maximum(right + left, 1e-300))
-
-    @property
-    def constant(self) -> Mask:
-        """Return which columns have all detected rows, and most of all, in one or two cells."""
-        clear = self.counts >= DETECTED * self._noise
-        first, last = clear.argmax(axis=1), clear.shape[1] - 1 - clear[:, ::-1].argmax(axis=1)
-        inside = np.where(clear, self.counts, 0.0).sum(axis=1)
-        return np.asarray((last - first <= 1) & (inside > ONE_POINT * self.n_rows))
-
-    def near(self, distances: Array) -> Mask:
-        """Return which cells lie within a distance, one for each column."""
-        ends = np.concatenate((_ENDS[::-1], OCTAVES[:1], _ENDS))
-        return np.asarray(ends <= distances[:, None])
-
-    def mostly_near(self, distances: Array) -> Mask:
-        """Return which columns have half of their rows within a distance, beyond doubt."""
-        near = self.near(distances)
-        doubt = 2 * self._noise[:, 0] * np.sqrt(near.sum(axis=1))
-        return np.asarray((self.counts * near).sum(axis=1) >= self.n_rows / 2 + doubt)
-
-    def part(self, chosen: Integers) -> Distances:
-        """Return those of some columns."""
-        return replace(self, counts=self.counts[chosen])
-
-    def kept(self, longest: float) -> Array:
-        """Return the part of each scale that is left if no distance counts beyond so many."""
-        square = np.maximum(self.rows @ _SQUARES, 1e-300)
-        most = longest**2 * square[:, None] / np.maximum(self.rows.sum(axis=1, keepdims=True), 1.0)
-        cut = (self.rows * np.minimum(_SQUARES, most)).sum(axis=1)
-        return np.where(square > 1e-300, np.sqrt(cut / square), 1.0)
-
-    @property
-    def undetected(self) -> Array:
-        """Return the largest share of rows that noise may hide in one place, of every column."""
-        return np.minimum(1.0, 3 * self._noise[:, 0] / self.n_rows)
-
-
-# --- releases -------------------------------------------------------------------------------------
+# --- releases of histograms -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -389,49 +281,32 @@ class Columns:
     """Private columns, available through counts alone: some features, or the target."""
 
     total: Callable[..., Integers]
-    columns: ColumnMap
-
-    @classmethod
-    def features(cls, rows: RowSource, bounds: Array, chosen: Integers) -> Columns:
-        """Return some features."""
-        return cls(rows.feature_total, ColumnMap.of_bounds(bounds, chosen))
-
-    @classmethod
-    def target(cls, rows: RowSource, bounds: Array) -> Columns:
-        """Return the target."""
-
-        def total(count: Any, *args: Any) -> Integers:
-            return rows.target_total(as_column, count, *args)
-
-        return cls(total, ColumnMap.of_bounds(bounds[None, :]))
-
-    def part(self, chosen: Integers) -> Columns:
-        """Return some of the columns."""
-        old = self.columns
-        places = old.bounds[chosen], old.centres[chosen], old.half_widths[chosen]
-        return replace(self, columns=ColumnMap(old.chosen[chosen], *places))
+    bounds: Array
+    chosen: Integers
 
     def histograms(self, middles: Array, half_widths: Array) -> Integers:
         """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
-        width = 2 * half_widths / CELLS
+        columns, width = ColumnMap.of_bounds(self.bounds, self.chosen), 2 * half_widths / CELLS
         start = middles - half_widths + width
-        return self.total(counts_on_grid, self.columns, start, 1 / width, CELLS - 2)
+        return self.total(counts_on_grid, columns, start, 1 / width, CELLS - 2)
 
     def by_octave(self, centres: Array) -> Integers:
         """Return how many rows are how far from centres, by octaves on either side."""
-        found = self.columns.centres + self.columns.half_widths * centres
+        columns = ColumnMap.of_bounds(self.bounds, self.chosen)
+        found = columns.centres + columns.half_widths * centres
         # Rounding may take a centre at an end of narrow bounds out of them.
-        inside = np.clip(found, *self.columns.bounds.T)
-        return self.total(counts_by_octave, replace(self.columns, centres=inside), EXPONENTS)
+        inside = np.clip(found, *columns.bounds.T)
+        return self.total(counts_by_octave, replace(columns, centres=inside), EXPONENTS)
 
-    def release(
-        self, spending: Spending, share: float, what: str, *, centre_scale: float
-    ) -> tuple[NormalFit, Distances]:
+    def locate(
+        self, spending: Spending, share: float, what: str, *, about_zero: bool
+    ) -> tuple[NormalFit, Distances, Array, Array]:
         """Release histograms in narrowing windows, and distances from the centres found.
 
-        A row is in one cell of each column (docs/theory/marginals.md, Lemma 22).
+        Return both, and the centres and scales that they show together, in half-widths. A row is
+        in one cell of each column (docs/theory/marginals.md, Lemma 22).
         """
-        n_rows, n_columns = spending.regime.n_rows, len(self.columns.chosen)
+        n_rows, n_columns = spending.regime.n_rows, len(self.chosen)
         shares = (1 - OCTAVE_PART) * share / ROUNDS, OCTAVE_PART * share
 
         def released(counts: Integers, kind: str, share: float) -> tuple[Array, float]:
@@ -443,61 +318,68 @@ class Columns:
             cost, purpose = min(wanted, most, key=float), f"{what}: {kind}"
             return release_histograms(spending.accountant, counts, cost=cost, purpose=purpose)
 
-        prior = NormalFit.prior(n_columns, centre_scale)
+        # A prior about the middle of the bounds, with any scale up to theirs.
+        centre_scale = rules.CENTRED if about_zero else rules.ANYWHERE
+        ones = np.ones(n_columns)
+        prior = NormalFit(0 * ones, centre_scale**2 * ones, -2.0 * ones, 4.0 * ones, -np.inf * ones)
         window = np.zeros(n_columns), np.ones(n_columns)
         counts, noise = released(self.histograms(*window), HISTOGRAM, shares[0])
         fit = prior.given(counts, noise, n_rows, window)
+
+        # Bounds of one table are often too wide by about the same factor: log scales are pooled.
         for _ in range(POOLING_ROUNDS):
-            fit = prior.pooled(fit).given(counts, noise, n_rows, window)
+            mean, part = float(fit.log_scale.mean()), n_columns / (n_columns + POOLED)
+            variance = float(((fit.log_scale - mean) ** 2 + fit.log_scale_variance).mean())
+            pooled = prior._replace(
+                log_scale=part * mean + (1 - part) * prior.log_scale,
+                log_scale_variance=part * variance + (1 - part) * prior.log_scale_variance,
+            )
+            fit = pooled.given(counts, noise, n_rows, window)
+
         chosen = np.arange(n_columns)
         for k in range(1, MOST_ROUNDS):
             if k >= ROUNDS:  # bounds may be far wider than so many windows narrow them
                 chosen = np.flatnonzero(fit.log_scale < fit.log_cell - math.log(2))
             if not chosen.size:
                 break
-            known, columns = fit.part(chosen), self.part(chosen)
-            counts, noise = released(columns.histograms(*known.window), HISTOGRAM, shares[0])
-            fit = fit.with_part(chosen, known.given(counts, noise, n_rows, known.window))
+            known = NormalFit(*(one[chosen] for one in fit))
+            columns = replace(self, chosen=self.chosen[chosen])
+            reach = WINDOW * np.sqrt(np.exp(2 * known.log_scale) + 2 * known.centre_variance)
+            window = _rounded(known.centre), np.clip(_rounded(reach), FINEST, 1.2)
+            counts, noise = released(columns.histograms(*window), HISTOGRAM, shares[0])
+            found = known.given(counts, noise, n_rows, window)
+            for old, new in zip(fit, found, strict=True):
+                old[chosen] = new
+
         centres = _rounded(np.clip(fit.centre, -1, 1))
-        octaves = released(self.by_octave(centres), DISTANCES, shares[1])
-        distances = Distances(*octaves, n_rows)
+        counts, noise = released(self.by_octave(centres), DISTANCES, shares[1])
+        distances = Distances(counts, np.full((n_columns, 1), noise), n_rows)
         points = np.flatnonzero(distances.constant)
         more = rules.point_share(spending.regime, len(points)) * n_columns / max(len(points), 1)
         if points.size and more:
-            again = released(self.part(points).by_octave(centres[points]), DISTANCES, more)
-            distances = distances.with_more(points, *again)
-        return fit, distances
+            columns = replace(self, chosen=self.chosen[points])
+            again, noise = released(columns.by_octave(centres[points]), DISTANCES, more)
+            counts, noises = counts.copy(), distances.noise.copy()
+            weight = noises[points] ** 2 / (noises[points] ** 2 + noise**2)
+            counts[points] += weight * (again - counts[points])
+            noises[points] = np.sqrt(weight) * noise
+            distances = Distances(counts, noises, n_rows)
 
-
-@dataclass(frozen=True, eq=False)
-class Located:
-    """Centres and scales of columns, in half-widths of their declared bounds from the middle.
-
-    `centre_error` is the standard error of the centres.
-    """
-
-    centres: Array
-    scales: Array
-    centre_error: Array
-    distances: Distances
-
-    @classmethod
-    def of(cls, fit: NormalFit, distances: Distances) -> Located:
-        """Return what both releases show together.
-
-        Octaves may show rows that a normal approximation leaves out, never that there are none:
-        rows that are not detected may be anywhere.
-        """
-        centres, error = _rounded(np.clip(fit.centre, -1, 1)), np.sqrt(fit.centre_variance)
-        scales = np.maximum(_rounded(np.hypot(np.exp(fit.log_scale), error)), FINEST)
-        means, found = distances.means, distances.scales()
-        wider = found > scales
+        # Octaves may show rows that a normal approximation leaves out, never that there are none:
+        # rows that are not detected may be anywhere.
+        scales = np.hypot(np.exp(fit.log_scale), np.sqrt(fit.centre_variance))
+        scales = np.maximum(_rounded(scales), FINEST)
+        means, found_scales = _rounded(distances.detected @ _MEANS / n_rows), distances.scales()
+        wider = found_scales > scales
         centres = np.where(wider, np.clip(centres + means, -1, 1), centres)
-        centred = np.sqrt(np.maximum(found**2 - means**2, 0.0))
+        centred = np.sqrt(np.maximum(found_scales**2 - means**2, 0.0))
         scales = np.where(wider, np.maximum(_rounded(centred), scales), scales)
-        hidden = np.sqrt(distances.undetected)
+        hidden = np.sqrt(np.minimum(1.0, 3 * distances.noise[:, 0] / n_rows))
         scales = np.where(distances.constant, np.maximum(scales, hidden), scales)
-        return cls(centres, scales, error, distances)
+        return fit, distances, centres, scales
+
+
+# --- the target -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -540,33 +422,34 @@ def release_target(
     if not family.has_scale:
         mean = np.array(release_share(spending, rows))
         return TargetMarginal(0.0, LOG_ODDS, LOG_ODDS, start=float(family.link(mean)))
-    clipped = representable(bounds)
-    columns = Columns.target(rows, clipped)
-    share = rules.target_share(spending.regime)
-    about_zero = bool(even and clipped[0] == -clipped[1])
-    centre_scale = rules.CENTRED if about_zero else rules.ANYWHERE
-    fit, distances = columns.release(spending, share, "target", centre_scale=centre_scale)
-    found = Located.of(fit, distances)
-    middle, half = columns.columns.centres[0], columns.columns.half_widths[0]
-    spread = float(distances.scales()[0]) or float(found.scales[0])
+    low, high = clipped = representable(bounds)
+    columns = Columns(partial(rows.target_total, as_column), clipped[None, :], np.arange(1))
+    share, about_zero = rules.target_share(spending.regime), bool(even and low == -high)
+    fit, distances, centres, scales = columns.locate(
+        spending, share, "target", about_zero=about_zero
+    )
+    scale, centre = float(scales[0]), float(centres[0])
+    spread = float(distances.scales()[0]) or scale
     within = np.array([POINT_MASS * spread])
     most = float(distances.counts.max()) > (1 - WINSOR**-2) * distances.n_rows
     at_end = most and bool(distances.constant[0]) and abs(float(fit.centre[0])) > 1 - AT_END
     point_mass = at_end or bool(distances.mostly_near(within)[0])
-    scale, centre = float(found.scales[0]), float(found.centres[0])
     if point_mass and not at_end:  # else no other row is detected
         centre = float(np.clip(_rounded(fit.centre), -1, 1)[0])
-        beside = distances.rows * ~distances.near(within)
+        beside = distances.detected * (within[:, None] < _OUTER_ENDS)
         n_beside = max(float(beside.sum()), 1.0)
         scale = float(distances.scales(beside, n_beside)[0]) or scale
-    error = math.hypot(float(found.centre_error[0]), SKEWED * scale)
+    error = math.hypot(float(np.sqrt(fit.centre_variance)[0]), SKEWED * scale)
+    squares, n_octaves = distances.detected[0] * _SQUARES, len(OCTAVES)
+    left, right = float(squares[:n_octaves].sum()), float(squares[n_octaves:].sum())
+    middle, half = float(low / 2 + high / 2), float(high / 2 - low / 2)
     return TargetMarginal(
-        float(np.clip(middle + half * centre, *clipped)),  # rounding may lead out of the bounds
-        float(half * min(scale, 1.0)),
-        float(half * min(max(spread, scale * (at_end or not point_mass)), 1.0)),
+        float(np.clip(middle + half * centre, low, high)),  # rounding may lead out of the bounds
+        half * min(scale, 1.0),
+        half * min(max(spread, scale * (at_end or not point_mass)), 1.0),
         point_mass,
-        math.inf if point_mass else float(half * error),
-        float(distances.asymmetry[0]),
+        math.inf if point_mass else half * error,
+        abs(right - left) / max(right + left, 1e-300),
     )
 
 
@@ -597,15 +480,16 @@ def _release_parts(
     docs/theory/mechanisms.md, Lemma 13).
     """
     share, n_rows = rules.target_share(spending.regime) / 2, spending.regime.n_rows
-    columns = Columns.target(rows, representable(np.array([0.0, high])))
+    bounds = representable(np.array([[0.0, high]]))
+    columns = Columns(partial(rows.target_total, as_column), bounds, np.arange(1))
     counts, noise = release_histograms(
         spending.accountant,
         columns.by_octave(np.array([-1.0])),
         cost=spending.share(share),
         purpose=f"target: {DISTANCES}",
     )
-    sizes = Distances(counts, noise, n_rows)
-    found = sizes.rows[0]
+    sizes = Distances(counts, np.full((1, 1), noise), n_rows)
+    found = sizes.detected[0]
     clip = float(_ENDS[max(int(np.flatnonzero(found).max(initial=0)) - len(_ENDS) - 1, 0)]) / 2
     total = rows.target_total(clipped_total, high, clip)
     noisy, noise = spending.release_sum(
@@ -641,6 +525,9 @@ def count_of_ones(y: Array) -> Integers:
     return np.array([np.count_nonzero(y == 1)], dtype=np.int64)
 
 
+# --- the features ---------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """Centres, scales and clipping ranges of the features, in the user's units.
@@ -669,26 +556,6 @@ class Marginals:
         columns = declared, inside.centres, scales, declared, two, none, nothing
         return cls(*columns, whole=whole)
 
-    def located(self, numeric: Integers, found: Located, reach: float) -> Marginals:
-        """Return numeric columns where they were found, clipped to so many scales."""
-        inside = ColumnMap.of_bounds(self.declared, numeric)
-        centres, scales, constant = self.centres.copy(), self.scales.copy(), self.constant.copy()
-        at = inside.centres + inside.half_widths * found.centres
-        centres[numeric] = np.clip(at, *inside.bounds.T)  # rounding may lead out of them
-        scales[numeric] = inside.half_widths * found.scales
-        constant[numeric] = found.distances.constant
-        moved = replace(
-            self,
-            centres=centres,
-            scales=scales,
-            constant=constant,
-            numeric=numeric,
-            distances=found.distances,
-        )
-        ranges = self.ranges.copy()
-        ranges[numeric] = moved.within(reach)[numeric]
-        return replace(moved, ranges=ranges)
-
     def within(self, reach: float) -> Array:
         """Return ranges of so many scales about the centres, inside the declared bounds.
 
@@ -701,44 +568,22 @@ class Marginals:
         narrow = (lower < upper) & ~self.constant & (np.arange(len(low)) != self.whole)
         return np.where(narrow[:, None], np.stack((lower, upper), axis=1), self.declared)
 
-    def refined(self, chosen: Integers, moments: NoisyMoments) -> Marginals:
-        """Return chosen columns with released mean and variance, where that is detected.
+    @property
+    def on_lattice(self) -> tuple[Array, float]:
+        """Return centre and half-width R·scale of every feature, no less than its range; and R.
 
-        Of columns declared with two values nothing else is known, so that these are used anyway.
+        That is the largest distance of a clipping range's end from its centre, in scales.
         """
-        inside = ColumnMap.of_bounds(self.ranges, chosen)
-        centres, scales = self.centres.copy(), self.scales.copy()
-        two, constant = self.two.copy(), self.constant.copy()
-        two[chosen] = moments.two(self.two[chosen])
-        variances, detected = moments.variances(two[chosen])
-        means = inside.centres + inside.half_widths * moments.means
-        known = self.two[chosen] | detected
-        centres[chosen[known]] = np.clip(means, *self.ranges[chosen].T)[known]
-        scales[chosen[known]] = (inside.half_widths * np.sqrt(variances))[known]
-        constant[chosen] |= two[chosen] & ~detected
-        return replace(self, centres=centres, scales=scales, two=two, constant=constant)
-
-    @property
-    def ratio(self) -> float:
-        """Return R: the largest distance of a clipping range's end from its centre, in scales."""
-        varying = self._reach / self.scales
-        varying = varying[~self.constant & (np.arange(len(varying)) != self.whole)]
-        return rules.clamp(float(varying.max(initial=1.0)), 1.0, rules.MOST_RATIO)
-
-    @property
-    def features_at(self) -> Array:
-        """Return centre and half-width R·scale of every feature, no less than its range."""
-        half_widths = np.maximum(self.ratio * self.scales, self._reach)
-        return np.stack((self.centres, half_widths), axis=1)
-
-    @property
-    def _reach(self) -> Array:
         low, high = self.ranges.T
-        return np.asarray(np.maximum(high - self.centres, self.centres - low))
+        reach = np.maximum(high - self.centres, self.centres - low)
+        varying = ~self.constant & (np.arange(len(reach)) != self.whole)
+        largest = float((reach / self.scales)[varying].max(initial=1.0))
+        ratio = rules.clamp(largest, 1.0, rules.MOST_RATIO)
+        return np.stack((self.centres, np.maximum(ratio * self.scales, reach)), axis=1), ratio
 
     @property
-    def at_ends(self) -> Iterator[tuple[int, str]]:
-        """Yield features whose rows share one value, and the end of the bounds at which that is.
+    def at_ends(self) -> tuple[tuple[int, str], ...]:
+        """Return features whose rows share one value, and the end of the bounds at which that is.
 
         Rows beyond an end are clipped to it. A rare level is no sign of careless bounds, nor is a
         number that is mostly 0 where its bounds begin; a level that all rows have is.
@@ -751,8 +596,8 @@ class Marginals:
             mass = self.distances.mostly_near(POINT_MASS * self.distances.scales())
             zero = (off < 0) & (self.declared[:, 0] == 0)
             noted[self.numeric] |= mass & (at_end & ~zero)[self.numeric]
-        for j in np.flatnonzero(noted):
-            yield int(j), NEITHER if not at_end[j] else "upper" if off[j] > 0 else "lower"
+        ends = np.where(~at_end, NEITHER, np.where(off > 0, "upper", "lower")).tolist()
+        return tuple((j, ends[j]) for j in np.flatnonzero(noted).tolist())
 
     def kept(self, longest: float) -> Array:
         """Return the part of each scale that is left if rows are clipped to so many scales."""
@@ -760,7 +605,11 @@ class Marginals:
         half_widths = ColumnMap.of_bounds(self.declared).half_widths
         left[self.two] = kept_of_level((self.scales / half_widths)[self.two] / 2, longest)
         if self.distances is not None:
-            left[self.numeric] = self.distances.kept(longest)
+            rows = self.distances.detected
+            square = np.maximum(rows @ _SQUARES, 1e-300)
+            most = longest**2 * square[:, None] / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
+            cut = (rows * np.minimum(_SQUARES, most)).sum(axis=1)
+            left[self.numeric] = np.where(square > 1e-300, np.sqrt(cut / square), 1.0)
         return np.where(self.constant & ~self.two, 1.0, left)
 
 
@@ -799,23 +648,47 @@ def release_marginals(
     if not located and not binary.size:
         return None
     share, measured = rules.binary_share(regime, len(binary)), binary
+    centres, scales = found.centres.copy(), found.scales.copy()
+    two, constant = found.two.copy(), found.constant.copy()
     if located:
         part = min(more * rules.marginals_share(regime, len(numeric)), rules.MOST_MARGINALS)
         if rules.resolves_moments(regime, len(numeric)):
             share, measured = part / 3, np.concatenate((numeric, binary))
             part -= share
-        columns = Columns.features(rows, declared, numeric)
+        columns = Columns(rows.feature_total, declared, numeric)
         about_zero = even and bool((declared[numeric, 0] == -declared[numeric, 1]).all())
-        centre_scale = rules.CENTRED if about_zero else rules.ANYWHERE
-        fit = columns.release(spending, part, "features", centre_scale=centre_scale)
-        reach = rules.feature_range(regime, len(numeric))
-        found = found.located(numeric, Located.of(*fit), reach)
-    if measured.size:
-        found = found.refined(measured, _release_moments(spending, rows, found, measured, share))
-    return found
+        _, distances, at, sizes = columns.locate(spending, part, "features", about_zero=about_zero)
+        inside = ColumnMap.of_bounds(declared, numeric)
+        at = inside.centres + inside.half_widths * at
+        centres[numeric] = np.clip(at, *inside.bounds.T)  # rounding may lead out of them
+        scales[numeric] = inside.half_widths * sizes
+        constant[numeric] = distances.constant
+        found = replace(found, centres=centres, scales=scales, constant=constant)
+        ranges = declared.copy()
+        ranges[numeric] = found.within(rules.feature_range(regime, len(numeric)))[numeric]
+        found = replace(found, ranges=ranges, numeric=numeric, distances=distances)
+    if not measured.size:
+        return found
 
-
-# --- means and mean squares inside the clipping ranges --------------------------------------------
+    # Means and mean squares inside the clipping ranges, where variances are detected. Of columns
+    # declared with two values nothing else is known, so that these are used anyway.
+    halved = found.two[measured]
+    weights = np.where(halved, 1, 2)
+    noisy, noise = release_sums(
+        spending.accountant,
+        centred_moments(rows, found.ranges, measured, weights),
+        units_per_one=2 * LEVELS,
+        change=moments_change(int((~halved).sum()), int(halved.sum())),
+        cost=spending.share(share),
+        purpose="features: means and mean squares",
+    )
+    means, variances, two[measured], detected = read_moments(noisy, noise, regime.n_rows, halved)
+    inside, known = ColumnMap.of_bounds(found.ranges, measured), halved | detected
+    at = np.clip(inside.centres + inside.half_widths * means, *inside.bounds.T)
+    centres[measured[known]] = at[known]
+    scales[measured[known]] = (inside.half_widths * np.sqrt(variances))[known]
+    constant[measured] |= two[measured] & ~detected
+    return replace(found, centres=centres, scales=scales, two=two, constant=constant)
 
 
 def moments_change(n_whole: int, n_halved: int) -> float:
@@ -834,72 +707,24 @@ def centred_moments(
     return np.concatenate((weights * first, weights * (second - LEVELS // 2 * rows.n_rows)))
 
 
-def _release_moments(
-    spending: Spending, rows: RowSource, found: Marginals, chosen: Integers, share: float
-) -> NoisyMoments:
-    """Release means and mean squares inside the clipping ranges.
+def read_moments(
+    sums: Array, noise: float, n_rows: int, binary: Mask
+) -> tuple[Array, Array, Mask, Mask]:
+    """Return means and variances of columns in [−1, 1] from released `centred_moments`.
 
-    (docs/theory/marginals.md, Lemma 22)
+    Also return which of the columns declared `binary` have no other values, as far as is detected,
+    and which variances are detected. The expected share of their noise is taken off the means. No
+    variance is less than the noise of one at an end of the bounds.
     """
-    binary = found.two[chosen]
-    weights = np.where(binary, 1, 2)
-    noisy, noise = release_sums(
-        spending.accountant,
-        centred_moments(rows, found.ranges, chosen, weights),
-        units_per_one=2 * LEVELS,
-        change=moments_change(int((~binary).sum()), int(binary.sum())),
-        cost=spending.share(share),
-        purpose="features: means and mean squares",
-    )
-    return NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyMoments:
-    """Noisy mean and mean square of columns in [−1, 1], and the noise of each."""
-
-    raw_means: Array
-    squares: Array
-    noise: Array
-
-    @classmethod
-    def of(cls, sums: Array, noise: float, n_rows: int, weights: Integers) -> NoisyMoments:
-        """Return them from released `centred_moments`."""
-        means, squares = np.split(sums / n_rows, 2)
-        return cls(2 * means / weights, 2 * squares / weights + 0.5, 2 * noise / n_rows / weights)
-
-    @property
-    def means(self) -> Array:
-        """Return the means, with the expected share of their noise taken off."""
-        sizes = np.maximum(np.abs(self.raw_means), self.noise)
-        return np.clip(self.raw_means * (1 - (self.noise / sizes) ** 2), -1, 1)
-
-    def variances(self, two: Mask) -> tuple[Array, Mask]:
-        """Return the variances, and which are detected; the mean decides those of two values.
-
-        None is less than the noise of a variance at an end of the bounds.
-        """
-        found = np.where(two, 1 - self.means**2, self.squares - self.means**2)
-        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
-        return np.clip(found, least, 1), found > np.minimum(6 * self.noise, rules.RARE)
-
-    def two(self, declared: Mask) -> Mask:
-        """Return which columns declared with two values have no others, as far as is detected."""
-        noise = self.noise * np.sqrt(1 + 4 * self.means**2)
-        return np.asarray(declared & (1 - self.squares < DETECTED * noise))
-
-
-def end_of_target(task: Task, units: PublicUnits) -> str | None:
-    """Return at which end of its declared bounds most of the target lies, if at one.
-
-    Rows beyond an end are clipped to it, so most must share one value there.
-    """
-    low, high = units.target_bounds
-    half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
-    point = task.point_mass or task.deviation < SMALL_TARGET * half
-    if abs(off) <= (1 - AT_END) * half or not point or task.family.in_parts:
-        return None
-    return "upper" if off > 0 else "lower"
+    halves, noises = np.where(binary, 2.0, 1.0), 2 * noise / n_rows / np.where(binary, 1, 2)
+    first, second = (halves * one for one in np.split(sums / n_rows, 2))
+    means = np.clip(first * (1 - (noises / np.maximum(np.abs(first), noises)) ** 2), -1, 1)
+    squares = second + 0.5
+    two = binary & (1 - squares < DETECTED * (noises * np.sqrt(1 + 4 * means**2)))
+    variances = np.where(two, 1 - means**2, squares - means**2)
+    least = np.clip(2 * noises, rules.LEAST_VARIANCE, 1)
+    detected = variances > np.minimum(6 * noises, rules.RARE)
+    return means, np.clip(variances, least, 1), two, detected
 
 
 # --- rows on the lattice --------------------------------------------------------------------------
@@ -911,7 +736,6 @@ def standardise(
     bounds: tuple[Array, Array],
     choices: Choices,
     *,
-    target: TargetMarginal | None = None,
     family: Family = GAUSSIAN,
 ) -> tuple[Task, PublicUnits]:
     """Release marginals of target and features, and put the rows on the lattice.
@@ -919,32 +743,56 @@ def standardise(
     `bounds` are the declared ones of the features and of the target.
     """
     even = choices.standardize == "auto"
-    if target is None:
-        target = release_target(spending, rows, bounds[1], family=family, even=even)
+    target = release_target(spending, rows, bounds[1], family=family, even=even)
     found = release_marginals(spending, rows, bounds[0], choices, even=even)
+    features_at, ratio = (None, None) if found is None else found.on_lattice
+    ranges = bounds[0] if found is None else found.ranges
+    task, units = _on_lattice(
+        spending, rows, (ranges, features_at), bounds[1], target, choices, family
+    )
+    spread = 1 / ratio if ratio else _release_spread(spending, task.design)
+    at_ends = () if found is None else found.at_ends
+    narrowed = bool((ranges != bounds[0]).any())
+    return replace(task, spread=spread, at_ends=at_ends, narrowed=narrowed, marginals=found), units
+
+
+def _on_lattice(
+    spending: Spending,
+    rows: RowSource,
+    features: tuple[Array, Array | None],
+    target_bounds: Array,
+    target: TargetMarginal,
+    choices: Choices,
+    family: Family,
+    *,
+    nearest: bool = False,
+) -> tuple[Task, PublicUnits]:
+    """Return the task of rows on the lattice, and their units: `features` are ranges and places."""
+    target_unit, predictor_at = family.target_units(float(target_bounds[1]))
     units = PublicUnits(
-        bounds[0] if found is None else found.ranges,
-        representable(bounds[1]),
+        features[0],
+        representable(target_bounds),
         constant=choices.intercept,
         loss=family.loss,
-        features_at=None if found is None else found.features_at,
+        features_at=features[1],
         target_at=target.centre,
-        **_target_units(family, bounds[1]),
+        nearest=nearest,
+        target_unit=target_unit,
+        predictor_at=predictor_at,
     )
-    design = rows.lattice(units)
-    spread = _release_spread(spending, design) if found is None else 1 / found.ratio
     task = Task(
         spending,
-        design,
+        rows.lattice(units),
         target.scale,
-        spread,
+        1.0,
         choices,
-        at_ends=() if found is None else tuple(found.at_ends),
         point_mass=target.point_mass,
         centre_error=target.centre_error,
-        narrowed=bool((units.feature_bounds != bounds[0]).any()),
-        **_of_outcomes(family, target, units.weight_of_one(choices.offset)),
-        marginals=found,
+        asymmetry=target.asymmetry,
+        family=family,
+        start=target.start,
+        residual=target.residual,
+        offset_weight=units.weight_of_one(choices.offset),
     )
     return task, units
 
@@ -967,6 +815,19 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
     return rules.spread_of(noisy, spending.regime.n_rows)
 
 
+def end_of_target(task: Task, units: PublicUnits) -> str | None:
+    """Return at which end of its declared bounds most of the target lies, if at one.
+
+    Rows beyond an end are clipped to it, so most must share one value there.
+    """
+    low, high = units.target_bounds
+    half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
+    point = task.point_mass or task.deviation < SMALL_TARGET * half
+    if abs(off) <= (1 - AT_END) * half or not point or task.family.in_parts:
+        return None
+    return "upper" if off > 0 else "lower"
+
+
 @dataclass(frozen=True, eq=False)
 class WideTask:
     """Rows on the lattice for a table, with wide clipping ranges, and the scales of the features.
@@ -987,23 +848,6 @@ class WideTask:
         """Return one row of each unit on the lattice: all rows, if each counts."""
         whole = self.rows.owners is None
         return self.task.design if whole else self.rows.singles.lattice(self.units)
-
-
-def _target_units(family: Family, bounds: Array) -> dict[str, Any]:
-    """Return the unit of the target, and what a predictor of zero is."""
-    return dict(
-        zip(("target_unit", "predictor_at"), family.target_units(float(bounds[1])), strict=True)
-    )
-
-
-def _of_outcomes(family: Family, target: TargetMarginal, offset: float) -> dict[str, Any]:
-    """Return what a task knows of its family, and the weight of an offset."""
-    return {
-        "family": family,
-        "start": target.start,
-        "residual": target.residual,
-        "offset_weight": offset,
-    }
 
 
 def standardise_widely(
@@ -1029,31 +873,17 @@ def standardise_widely(
         target = replace(target, scale=target.spread)
     if found is None:
         found = release_marginals(spending, singles, bounds[0], choices, more=TABLE_MARGINALS)
-    located = found is not None
-    found = found or Marginals.declared_only(representable(bounds[0]))
     longest = math.sqrt(SQUARED_NORM * ((n_columns or len(bounds[0])) + choices.intercept))
-    ranges = found.within(TABLE_RANGE) if located else found.declared
+    if found is None:
+        found = Marginals.declared_only(representable(bounds[0]))
+        ranges, left = found.declared, np.ones(len(bounds[0]))
+    else:
+        ranges, left = found.within(TABLE_RANGE), found.kept(longest)
     reach = np.maximum(ranges[:, 1] - found.centres, found.centres - ranges[:, 0])
-    units = PublicUnits(
-        ranges,
-        representable(bounds[1]),
-        constant=choices.intercept,
-        loss=family.loss,
-        features_at=np.stack((found.centres, reach), axis=1),
-        target_at=target.centre,
-        nearest=bool(choices.standardize) and not rows.keeps_zero,
-        **_target_units(family, bounds[1]),
+    places = ranges, np.stack((found.centres, reach), axis=1)
+    nearest = bool(choices.standardize) and not rows.keeps_zero
+    task, units = _on_lattice(
+        spending, rows, places, bounds[1], target, choices, family, nearest=nearest
     )
-    task = Task(
-        spending,
-        rows.lattice(units),
-        target.scale,
-        1.0,
-        choices,
-        at_ends=tuple(found.at_ends),
-        point_mass=target.point_mass,
-        asymmetry=target.asymmetry,
-        **_of_outcomes(family, target, units.weight_of_one(choices.offset)),
-    )
-    left = found.kept(longest) if located else np.ones(len(bounds[0]))
+    task = replace(task, at_ends=found.at_ends)
     return WideTask(task, units, found.scales, left, found.constant, rows)
