@@ -167,6 +167,8 @@ RATES = {
         "epsilon": 300.0,
     },
     "an offset": COUNTS | {"offset": 1, "epsilon": 40.0},
+    "an offset, interest": COUNTS
+    | {"offset": 1, "interest": ["x2"], "required": ["x0"], "epsilon": 40.0},
     "no intercept, without quality": COUNTS
     | {"fit_intercept": False, "quality": False, "epsilon": 40.0},
     "small budget": COUNTS | {"epsilon": 0.05},

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpscreen import PrivateLogit, PrivateOLS, load
+from dpscreen import PrivateLogit, PrivateOLS, PrivatePoisson, load
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.rows.mixed import MixedRows, capped_products
 from dpscreen.rows.sums import LEVELS
@@ -127,6 +127,32 @@ def test_binary_outcomes_have_coefficients_of_interest():
         errors.append((found.bse["x0"], of_all.bse["x0"]))
         low, high = found.conf_int().loc["x0"]
         covers.append(low <= 0.5 <= high)
+    assert sum(covers) >= 4
+    narrower, wider = np.mean(errors, axis=0)
+    assert narrower < 0.92 * wider
+
+
+def test_counts_have_coefficients_of_interest_beside_an_offset():
+    """Five fits of a log-rate, 0.3, after a column of exposure: narrower, at least four cover."""
+    covers, errors = [], []
+    for seed in range(5):
+        X, _, rng = observed(seed, n=8000)
+        exposure = rng.uniform(-1, 1, len(X))
+        mean = np.exp(exposure + X @ [0.3, 0.1, 0.2, -0.2, 0.1, 0, 0.1])
+        rows = np.column_stack((exposure, X))
+        setting = SETTING | {
+            "random_state": f"c{seed}",
+            "feature_bounds": [(-1, 1), *SETTING["feature_bounds"]],
+            "target_bounds": (0, 100),
+            "offset": 0,
+        }
+        y = rng.poisson(mean)
+        found = PrivatePoisson(interest="x1", **setting).fit(rows, y)
+        of_all = PrivatePoisson(**setting).fit(rows, y)
+        assert found.coef_[0] == pytest.approx(1, abs=1e-5)
+        errors.append((found.bse["x1"], of_all.bse["x1"]))
+        low, high = found.conf_int().loc["x1"]
+        covers.append(low <= 0.3 <= high)
     assert sum(covers) >= 4
     narrower, wider = np.mean(errors, axis=0)
     assert narrower < 0.92 * wider

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpscreen.models.linear import LOADED, LoadedModel
 from dpscreen.models.private_ols import TableEstimator
@@ -55,8 +55,8 @@ class PrivatePoisson(RateTableModel, TableEstimator):
 
     Parameters
     ----------
-    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, rows_per_unit, \
-random_state, schema
+    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, interest, required, \
+rows_per_unit, random_state, schema
         As in `PrivateOLS`.
     target_bounds : pair
         Public bounds of the outcome, from 0 or above. Outcomes beyond are clipped, and no mean is
@@ -104,4 +104,6 @@ random_state, schema
 
     offset: str | int | None = None
     quality: bool = True
+    interest: Any = None
+    required: Any = None
     rows_per_unit: int | None = None  # type: ignore[misc]

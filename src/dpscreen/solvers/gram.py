@@ -194,10 +194,11 @@ def release_columns(task: TableTask, matrix: Array, margin: float, whole: bool) 
     (docs/theory/marginals.md, Lemma 22; docs/theory/tables.md, Lemma 97).
     """
     units, levels = task.wide.units, [0.0]
-    for j in set(task.interest) & set(np.flatnonzero(is_yes_no(units.feature_bounds))):
-        ends = np.abs(units.feature_bounds[j] - units.feature_centres[j])
-        cell = float(ends.max()) / units.feature_half_widths[j]
-        levels.append(float(np.linalg.norm(matrix[:, j])) * cell)
+    for j, column in ((j, task.columns[j]) for j in task.interest):
+        if is_yes_no(units.feature_bounds)[column]:
+            ends = np.abs(units.feature_bounds[column] - units.feature_centres[column])
+            cell = float(ends.max()) / units.feature_half_widths[column]
+            levels.append(float(np.linalg.norm(matrix[:, j])) * cell)
     longest = max(_release_longest(task, matrix), 1.0)
     near = min(longest, math.sqrt(LEVERAGE * len(matrix)))
     norm = max(margin * (longest if whole else near), *levels)

@@ -447,10 +447,11 @@ class Meat:
 
 def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
     """Return the plan of the rounds for all coefficients, or for some that are of interest."""
-    if of_interest:
-        return INTEREST_CURVED if family.releases_curvature else INTEREST_QUADRATIC
-    curved = CURVED_CLIPPED if family.has_scale else CURVED
-    return curved if family.releases_curvature else QUADRATIC
+    if not family.releases_curvature:
+        return INTEREST_QUADRATIC if of_interest else QUADRATIC
+    if family.has_scale:
+        return CURVED_CLIPPED
+    return INTEREST_CURVED if of_interest else CURVED
 
 
 def release_table(
@@ -471,9 +472,9 @@ def release_table(
     offset, size = wide.task.choices.offset, wide.task.design.n_features
     places = np.arange(size if columns is None else len(columns))
     if columns is None:
-        places = places[places != offset]
-        columns = places
-    task = TableTask(wide, columns, wide.task.spending.remaining, tuple(interest), tuple(required))
+        columns = places = places[places != offset]
+    named = (tuple(np.searchsorted(places, one).tolist()) for one in (interest, required))
+    task = TableTask(wide, columns, wide.task.spending.remaining, *named)
     plan = plan_of(family, of_interest=bool(interest))
     # Where no influence is clipped, noise of scores grows with the norm bound.
     most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(columns))
@@ -578,7 +579,8 @@ class TableEngine:
         histograms += len(self.plan.last) * self.last_share
         histograms += self.last_share * task.averaged
         scaled = (CUT_SHARE + histograms) * self.family.has_scale
-        scaled += NORM_SHARE * (curved and meat)
+        # Norms of weighted rows; and, with interest, of rows of few columns, plain and weighted.
+        scaled += NORM_SHARE * (curved and meat) * (1 + bool(task.interest))
         scaled += NORM_SHARE * bool(task.interest)
         later = task.share((curved + meat) * MEAT_SHARE + LONG_SHARE + scaled)
         return ZCDP(task.wide.task.spending.remaining.rho - later.rho)
