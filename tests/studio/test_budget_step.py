@@ -15,8 +15,8 @@ from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.schema import load_schema
 from tools.studio import declare_columns, page_of, posted, session_of, write_table
 
-SELECTION, TABLE = GAUSSIAN.selection, GAUSSIAN.table
-OUTCOMES, ODDS = BINOMIAL.selection, BINOMIAL.table
+SELECTION, TABLE = GAUSSIAN.sparse.method, GAUSSIAN.table.method
+OUTCOMES, ODDS = BINOMIAL.sparse.method, BINOMIAL.table.method
 
 
 def curve_of(method, values, **more):
@@ -75,7 +75,9 @@ def test_models_on_offer_can_be_fitted_and_simulated():
     from dpscreen.planning.methods import METHODS
 
     found = {one.method: one.estimator for one in CHOICES}
-    assert list(found) == [m for one in FAMILIES.values() for m in (one.selection, one.table)]
+    assert list(found) == [
+        m for one in FAMILIES.values() for m in (one.sparse.method, one.table.method)
+    ]
     assert found == {method: METHODS[method].__name__ for method in found}
 
 

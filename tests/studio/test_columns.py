@@ -217,7 +217,7 @@ def test_what_is_saved_is_gone_on_with_by_the_model_of_its_target(tmp_path, kind
     draft.put(1, kind, "0", "9", levels)
     draft.ask("y", ["age"], "", "")
     draft.save(tmp_path / "schema.json")
-    assert draft_of(tmp_path, "age", "y").method == family.selection
+    assert draft_of(tmp_path, "age", "y").method == family.sparse.method
 
 
 def test_columns_that_are_not_declared_can_be_left_out_at_once(opened):

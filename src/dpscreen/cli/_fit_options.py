@@ -22,6 +22,15 @@ SPARSE = {"gaussian": "lasso", "binomial": "logistic", "poisson": "poisson-lasso
 TABLES = {"gaussian": "ols", "binomial": "logit", "poisson": "poisson"}
 """What people call the models of each family; here, as families are slow to import."""
 
+ABOUT = (
+    "lasso: a sparse linear model; ols: a regression table of all features; logistic and "
+    "logit: the same two for a binary outcome (logistic is the default there); poisson-lasso and "
+    "poisson: for counts and other outcomes that are not negative; free-screen: a sparse linear "
+    "model by a path that is screened halfway; rnm-screen, adp-screen and dp-fw: the methods of "
+    "the paper."
+)
+"""The models in words."""
+
 COMPARED = {
     "gaussian": ("private-lasso", "dp-fw", "rnm-screen", "lasso"),
     "binomial": ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic"),

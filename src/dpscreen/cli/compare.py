@@ -86,8 +86,8 @@ def command(
     """Compare methods and budgets on simulated rows: no data are read, nothing is charged.
 
     Every method fits the same rows: some features have an effect, and together explain half of the
-    target's variance unless --effect is given. "lasso" ("logistic" for a binary outcome, "poisson"
-    for counts) is not private, and shows what privacy costs.
+    target's variance unless --effect is given. The last method listed for each kind of outcome,
+    such as "lasso", is not private, and shows what privacy costs.
 
     \b
     Examples:

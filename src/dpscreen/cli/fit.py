@@ -10,6 +10,7 @@ import click
 
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
+    ABOUT,
     METHODS,
     MODELS,
     MOST_UNREADABLE,
@@ -53,11 +54,7 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
     "--model",
     type=click.Choice(list(MODELS)),
     metavar="NAME",
-    help="lasso: a sparse linear model; ols: a regression table of all features; logistic and "
-    "logit: the same two for a binary outcome (logistic is the default there); poisson-lasso and "
-    "poisson: for counts and other outcomes that are not negative; free-screen: a sparse linear "
-    "model by a path that is screened halfway; rnm-screen, adp-screen and dp-fw: the methods of "
-    "the paper.",
+    help=ABOUT,
 )
 @click.option(
     "--method",

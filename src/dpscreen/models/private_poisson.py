@@ -55,8 +55,8 @@ class PrivatePoisson(RateTableModel, TableEstimator):
 
     Parameters
     ----------
-    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, interest, required, \
-rows_per_unit, random_state, schema
+    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, interest, \
+required, rows_per_unit, random_state, schema
         As in `PrivateOLS`.
     target_bounds : pair
         Public bounds of the outcome, from 0 or above. Outcomes beyond are clipped, and no mean is

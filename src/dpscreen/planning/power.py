@@ -107,7 +107,6 @@ class Setting:
         return FAMILIES[self.family]
 
     @property
-    @property
     def rho(self) -> float:
         """Return the budget in zCDP."""
         return float(ZCDP.within(Budget(self.epsilon, self.delta)))

@@ -80,6 +80,9 @@ INTEREST_QUADRATIC = RoundPlan(search=(10, 10), curvature=0, last=(20, 40), marg
 INTEREST_CURVED = RoundPlan(search=(2,) * 12, curvature=28, last=(8, 20), margin=1.2)
 """Rounds of other losses where the last ones are of coefficients of interest. Tuned."""
 
+INTEREST_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=28, last=(12, 30), margin=1.7, gram=0.1)
+"""Rounds where that is so, and influences are clipped. Tuned."""
+
 HISTOGRAM_SHARES, FEW_SHARE = (0.01, 0.04), 0.02
 """Shares of a histogram of influences in search and last rounds; both where rows are few. Tuned."""
 
@@ -450,7 +453,7 @@ def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
     if not family.releases_curvature:
         return INTEREST_QUADRATIC if of_interest else QUADRATIC
     if family.has_scale:
-        return CURVED_CLIPPED
+        return INTEREST_CLIPPED if of_interest else CURVED_CLIPPED
     return INTEREST_CURVED if of_interest else CURVED
 
 

@@ -264,7 +264,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
             raise
         raise FitFailed(SMALLER.format(n_rows)) from None
     expected, family = None, model.family  # None leaves it to the page
-    if order.method == family.selection and family.supposed_rate is None:
+    if order.method == family.sparse.method and family.simulation.rate is None:
         expected = expected_of(
             n_rows=n_rows,
             n_features=width,
