@@ -490,7 +490,8 @@ def _release_parts(
     )
     sizes = Distances(counts, np.full((1, 1), noise), n_rows)
     found = sizes.detected[0]
-    clip = float(_ENDS[max(int(np.flatnonzero(found).max(initial=0)) - len(_ENDS) - 1, 0)]) / 2
+    last = np.append(len(found) - 1, np.flatnonzero(found))[-1]  # the bound, if none is detected
+    clip = float(_ENDS[max(int(last) - len(_ENDS) - 1, 0)]) / 2
     total = rows.target_total(clipped_total, high, clip)
     noisy, noise = spending.release_sum(
         int(total[0]),

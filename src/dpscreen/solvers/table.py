@@ -773,7 +773,7 @@ class TableEngine:
         errors = np.sqrt(private)
         d = len(errors) if self.nuisance else self.task.n_features
         most = MOST_ERROR * max(self.task.wide.task.deviation, self.deviation)
-        hidden = errors * self._left(curvature) > most
+        hidden = np.sqrt(variances) * self._left(curvature) > most
         converged = ((moved - errors) * self.steps <= SETTLED) | family.quadratic
         for j in np.flatnonzero((hidden | ~converged)[:d]).tolist():
             self.without.setdefault(j, Unidentified(j, converged=bool(converged[j])))
