@@ -30,7 +30,15 @@ from dpscreen.rows.mixed import MixedRows, capped_products
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.gram import Conditioner, Curvature, explained, unidentified
-from dpscreen.solvers.table import CutOff, Influences, Meat, Pooled, Round, TableRule
+from dpscreen.solvers.table import (
+    GROUP_CELLS,
+    CutOff,
+    Influences,
+    Meat,
+    Pooled,
+    Round,
+    TableRule,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -417,13 +425,13 @@ def test_lemma_69_other_clipped_rows_move_nothing_but_through_the_release():
 
 
 def test_lemma_65_the_shift_by_undetected_rows_is_a_bound():
-    """As many rows as go undetected, in one place: their fit says by how much they may move it."""
+    """As many rows in one cell as go undetected there: their fit bounds how far they move it."""
     rng, n = np.random.default_rng(8), 4000
     X = rng.normal(size=(n, 3))
     y = X @ [1.0, -0.5, 0.0] + rng.normal(size=n)
     setting = {"feature_bounds": (-50, 50), "target_bounds": (-500, 500), "delta": 1e-6}
     model = PrivateOLS(epsilon=2, quality=False, random_state="few", **setting).fit(X, y)
-    planted = int(model.table_.undetected)
+    planted = int(model.table_.undetected / math.sqrt(GROUP_CELLS))
     assert 20 < planted < 400
     X[:planted], y[:planted] = (3, 0, 0), -400
     moved = PrivateOLS(epsilon=2, quality=False, random_state="few", **setting).fit(X, y)

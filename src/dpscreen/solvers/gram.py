@@ -228,11 +228,10 @@ def largest_detected(task: TableTask, counts: Integers, top: float, purpose: str
 
 
 def last_detected(counts: Array, noise: float) -> int:
-    """Return the last cell that is detected, alone or with some that follow; 0 if there is none."""
-    sums = np.append(0.0, np.cumsum(counts))
-    first, end = np.triu_indices(len(sums), 1)
-    clear = sums[end] - sums[first] >= DETECTED * noise * np.sqrt(end - first)
-    return int(first[clear].max(initial=0))
+    """Return the last cell that is detected together with all beyond it; 0 if there is none."""
+    beyond = np.cumsum(counts[::-1])[::-1]
+    clear = beyond >= DETECTED * noise * np.sqrt(np.arange(len(counts), 0, -1))
+    return int(np.flatnonzero(clear).max(initial=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,6 @@ from dpscreen.solvers.gram import (
     Unidentified,
     explained,
     largest_detected,
-    last_detected,
     release_columns,
     release_conditioner,
     unidentified,
@@ -105,6 +104,9 @@ have high leverage. Conventional."""
 FAR_CELLS, TAIL_RATES = 6, np.linspace(1.4, 12.0, 54)
 """Half octaves beyond the last clip, three of which make one cell of a histogram; and logarithmic
 slopes of its tail, equally likely at first. Conventional; Lemma 28."""
+
+GROUP_CELLS = 4
+"""Cells of a histogram over which a group of similar rows is spread, at most. Conventional."""
 
 ONE_SIDED, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 1.0, 0.1, 0.5
 """Part of what clips cut off that is taken to be on one side where clips are chosen; error of its
@@ -257,7 +259,11 @@ class Influences:
         From the last detected cell on rows fall by a law, each as far as the counts make it likely;
         before it they are what cells hold.
         """
-        last = min(max(last_detected(self.counts, self.noise) - 1, 1), len(self.edges) - 1)
+        # A group far out is detected by its own cells, whatever noise is in those beyond.
+        sums = np.append(0.0, np.cumsum(self.counts))
+        first, end = np.triu_indices(len(sums), 1)
+        clear = sums[end] - sums[first] >= DETECTED * self.noise * np.sqrt(end - first)
+        last = min(max(int(first[clear].max(initial=0)) - 1, 1), len(self.edges) - 1)
         counts, edge = self.counts[last:], float(self.edges[last])
         shares = -np.diff(_falls(self.edges[last - 1 :] / edge), append=0.0)
         precision = 1 / (self.noise**2 + np.maximum(counts, 0.0))
@@ -824,7 +830,7 @@ class TableEngine:
     def _undetected(self) -> float:
         """Return how many rows the last histogram of influences, or of norms, could not detect."""
         share = self.last_share if self.family.has_scale else NORM_SHARE
-        return DETECTED / math.sqrt(2 * float(self.task.share(share)))
+        return DETECTED * math.sqrt(GROUP_CELLS / (2 * float(self.task.share(share))))
 
     @property
     def deviation(self) -> float:
