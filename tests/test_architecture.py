@@ -29,7 +29,7 @@ ORDER = (
 )
 STRANGERS = {("privacy", "rows"), ("rows", "privacy"), ("paper", "studio")}
 GUESTS_OF_THE_PAPER = {"paper", "cli"}
-COMMANDS_OF_THE_PAPER = {"demo", "_demo_table", "reproduce", "errata", "datasets"}
+COMMANDS_OF_THE_PAPER = {"demo", "reproduce", "errata", "datasets"}
 """All others, and what they share, work without the paper's room."""
 ROOT_EXPORTS = "planning"  # the highest room that `from dpscreen import …` brings in
 FREE = {"__init__.py", "__main__.py"}  # of the root; they may name any room

@@ -1,8 +1,10 @@
-"""`dpscreen demo`: what the paper's rule does, what can be promised, and a real table."""
+"""`dpscreen demo`: what the paper's rule does, what can be promised, and a real table.
+
+All of it is also one HTML file, which holds its pictures, runs no script and asks for nothing.
+"""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +12,26 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from dpscreen import __version__
+from dpscreen._core.arrays import Array
 from dpscreen._core.files import write_text
-from dpscreen._core.words import WIDTH, whole_percent
+from dpscreen._core.words import whole_percent
 from dpscreen.cli import console
 from dpscreen.privacy import named_seed
 
 if TYPE_CHECKING:
-    from dpscreen.cli._demo_table import TableFit
+    from dpscreen.models import PrivateOLS
     from dpscreen.paper.demo import DemoOutcome
+
+MEASUREMENTS = {
+    "bmi": ("body mass index", (15, 50)),
+    "bp": ("blood pressure", (60, 140)),
+    "s5": ("log triglycerides", (3, 7)),
+}
+"""Columns of scikit-learn's diabetes table: name and bounds.
+
+Bounds are medical knowledge, not taken from the rows.
+"""
 
 
 @click.command()
@@ -48,7 +62,6 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
       dpscreen demo --data correlated --statements
     """
     console.check_output(report, force=True)
-    from dpscreen.cli import _demo_table
     from dpscreen.paper import demo
 
     log = console.messages()
@@ -59,22 +72,21 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
         for outcome in demo.outcomes(rows):
             results.append(outcome)
             bar.update(task, advance=1, description=f"fitted {outcome.method}")
-    regression = _demo_table.regression_block()
+    table = diabetes_model()
     none = "No privacy at all: for comparison only."
     printed = [(one.method, str(one.statement or none)) for one in results]
-    printed.append(("The diabetes table", str(regression.statement)))
+    printed.append(("The diabetes table", str(table.privacy_)))
     first = f"1. Simulated: 3000 rows, 70 of 600 features matter; ε = {demo.EPSILON:g}, δ = 1e-06"
-    other = f"2. Real: 442 diabetes patients; ε = {regression.statement.epsilon:g}, δ = 1e-06"
     parts = [
-        (first, "\n".join((*_contest_lines(results), ""))),
-        (other, "\n".join(_regression_lines(regression))),
+        (first, "\n".join(_contest_lines(results))),
+        ("2. Real: 442 diabetes patients", str(table.summary())),
         *((f"\n{name}", text) for name, text in printed if statements),
     ]
     for heading, text in parts:
         console.output().print(heading, style="bold", markup=False)
         console.output().print(text, markup=False)
     with console.write_failures(report):
-        write_text(report, _demo_table.render(results, rows.coef, regression, printed))
+        write_text(report, _page(results, rows.coef, table, printed))
     if plot is not None:
         demo.draw_all(results, rows.coef).savefig(plot, dpi=130)
     log.print(f"Pictures and privacy statements: {report}", soft_wrap=True)
@@ -96,15 +108,50 @@ def _contest_lines(results: list[DemoOutcome]) -> Iterator[str]:
     yield from (f"* {lesson}" for lesson in LESSONS)
 
 
-def _regression_lines(regression: TableFit) -> Iterator[str]:
-    """Yield the table of effects, how good the fit is, and what epsilon means."""
-    intervals = any(effect.interval for effect in regression.effects)
-    spans = f"{'95 % interval':>20}" if intervals else ""
-    yield f"{'progression moves with':<32}{'by':>8}{spans}{'not private':>14}"
-    for one in regression.effects:
-        span = "–" if one.interval is None else "{:.1f} to {:.1f}".format(*one.interval)
-        shown = f"{span:>20}" if intervals else ""
-        name = f"{one.name}, {one.step_words}"
-        yield f"{name:<32}{one.effect:>8.1f}{shown}{one.plain:>14.1f}"
-    yield from textwrap.wrap(regression.fit, WIDTH)
-    yield from textwrap.wrap(regression.meaning, WIDTH)
+def diabetes_model() -> PrivateOLS:
+    """Fit the table that comes with scikit-learn."""
+    from sklearn.datasets import load_diabetes
+
+    from dpscreen.models import PrivateOLS
+    from dpscreen.paper import demo
+
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    names, bounds = zip(*MEASUREMENTS.values(), strict=True)
+    model = PrivateOLS(
+        epsilon=demo.EPSILON,
+        delta=demo.DELTA,
+        feature_bounds=list(bounds),
+        target_bounds=(0, 400),
+    )
+    return model.fit(X[list(MEASUREMENTS)].set_axis(list(names), axis=1), y)
+
+
+def _page(
+    results: list[DemoOutcome], truth: Array, table: PrivateOLS, statements: list[tuple[str, str]]
+) -> str:
+    """Return the page."""
+    from markupsafe import Markup
+
+    from dpscreen._core.pictures import environment, themed_svg
+    from dpscreen.models.page.effects import effects_chart, effects_of
+    from dpscreen.paper import demo
+
+    panels = [
+        (one, Markup(themed_svg(demo.draw(one, truth), prefix=f"m{place}")))
+        for place, one in enumerate(results)
+    ]
+    return (
+        environment("dpscreen.cli")
+        .get_template("demo.html")
+        .render(
+            epsilon=demo.EPSILON,
+            fits=demo.FITS,
+            panels=panels,
+            summary=table.summary(),
+            effects=effects_chart(effects_of(table.released())),
+            svg=Markup,
+            statements=statements,
+            percent=whole_percent,
+            version=__version__,
+        )
+    )
