@@ -93,7 +93,6 @@ def test_the_page_in_a_browser(page):
         text = tab.evaluate("document.body.textContent")
         assert "bills & <b>" in text  # escaped, not made bold
         assert "public tables only" in text
-        assert tab.evaluate("document.querySelectorAll('.plot svg').length") == 4
         unlabelled = "[...document.querySelectorAll('table')].filter(t => !t.caption || !t.tHead)"
         assert tab.evaluate(f"{unlabelled}.length") == 0
         ids = "[...document.querySelectorAll('[id]')].map(e => e.id)"

@@ -36,22 +36,22 @@ def standings():
 
 
 def test_ranks_and_gaps_are_means_over_tables():
-    lines = {line.method: line for line in standings().lines("numbers", 1.0)}
-    assert list(lines) == ["private-lasso", "adassp", "dp-gcd"]
-    lasso = lines["private-lasso"]
-    assert (lasso.rank, lasso.firsts, lasso.refused) == (1.5, 1, 0)
-    assert lasso.score == pytest.approx((0.55 + 0.45) / 2)
-    assert lasso.gap == pytest.approx(0.7 - 0.5)
-    assert lines["adassp"].rank == 1.5
-    assert lines["dp-gcd"].refused == 1
+    lines = standings().ranks("numbers", 1.0).set_index("method")
+    assert list(lines.index) == ["private-lasso", "adassp", "dp-gcd"]
+    lasso = lines.loc["private-lasso"]
+    assert (lasso["rank"], lasso["firsts"], lasso["refused"]) == (1.5, 1, 0)
+    assert lasso["score"] == pytest.approx((0.55 + 0.45) / 2)
+    assert lasso["gap"] == pytest.approx(0.7 - 0.5)
+    assert lines["rank"]["adassp"] == 1.5
+    assert lines["refused"]["dp-gcd"] == 1
     assert standings().divisions == ("numbers",)
 
 
 def test_a_defeat_has_the_error_of_the_difference():
     (lost,) = standings().defeats("numbers", 1.0)
-    assert (lost.table, lost.ours, lost.winner) == ("a", "private-lasso", "adassp")
-    assert lost.difference == pytest.approx(0.15)
-    assert lost.error == pytest.approx(0.05)
+    assert (lost["table"], lost["ours"], lost["winner"]) == ("a", "private-lasso", "adassp")
+    assert lost["difference"] == pytest.approx(0.15)
+    assert lost["error"] == pytest.approx(0.05)
 
 
 def test_every_method_has_its_place():
@@ -87,5 +87,5 @@ def test_rows_are_drawn_and_too_few_are_refused():
 def test_a_refusal_has_the_worst_score():
     arenas = {"few": simulated()["simulated, few rows"]}
     found = play(arenas, ContestRules((0.5,), 1e-6, 1, ("private-ols",)))
-    (line,) = found.lines("simulated numbers", 0.5)
-    assert (line.score, line.refused) == (GAUSSIAN.simulation.worst, 1)
+    (line,) = found.ranks("simulated numbers", 0.5).to_dict("records")
+    assert (line["score"], line["refused"]) == (GAUSSIAN.simulation.worst, 1)

@@ -71,8 +71,7 @@ def command(folder: Path | None, page: Path | None, as_json: bool, **given: Any)
     if folder is None and not given["simulate"]:
         raise click.UsageError("Give a folder of public tables, or --simulated, or both.")
     from dpscreen.planning.arenas import NoArena, in_folder, simulated
-    from dpscreen.planning.standings import CONTESTED, ContestRules, n_fits, play
-    from dpscreen.planning.standings_page import render
+    from dpscreen.planning.standings import CONTESTED, ContestRules, n_fits, play, render
 
     for one in given["methods"]:
         if one not in CONTESTED:
@@ -99,8 +98,10 @@ def command(folder: Path | None, page: Path | None, as_json: bool, **given: Any)
         return
     divisions = {
         one: {
-            "ranks": [asdict(line) for e in rules.epsilons for line in standings.lines(one, e)],
-            "lost": [asdict(lost) for e in rules.epsilons for lost in standings.defeats(one, e)],
+            "ranks": [
+                line for e in epsilons for line in standings.ranks(one, e).to_dict("records")
+            ],
+            "lost": [lost for e in epsilons for lost in standings.defeats(one, e)],
         }
         for one in standings.divisions
     }
@@ -116,12 +117,12 @@ def _show(standings: Standings) -> None:
         for epsilon in standings.epsilons:
             lost = standings.defeats(division, epsilon)
             shown = "; ".join(
-                f"{one.table} to {one.winner} by {one.difference:.3f}"
-                + ("" if one.error is None else f" ± {one.error:.3f}")
+                f"{one['table']} to {one['winner']} by {one['difference']:.3f}"
+                + ("" if one["error"] is None else f" ± {one['error']:.3f}")
                 for one in lost
             )
             if lost:
-                text = f"Lost by {lost[0].ours} at ε = {epsilon:.3g}: {shown}"
+                text = f"Lost by {lost[0]['ours']} at ε = {epsilon:.3g}: {shown}"
                 out.print(text, markup=False)
     out.print("Public tables only: nothing here was protected.", markup=False)
 
@@ -130,16 +131,15 @@ def _table(standings: Standings, division: str) -> Table:
     """Return mean ranks, with mean scores, by method and ε."""
     from dpscreen.planning.standings import measure
 
-    tables, epsilons = standings.tables(division), standings.epsilons
-    best = sum(standings.best(one) for one in tables) / len(tables)
-    found = [{line.method: line for line in standings.lines(division, e)} for e in epsilons]
+    best, epsilons = standings.best(division), standings.epsilons
+    found = [standings.ranks(division, one).to_dict("records") for one in epsilons]
     rows = []
-    for method in standings.methods(division):
-        lines = [one[method] for one in found]
-        cells = [f"{line.rank:.2f} ({line.score:.3f})" for line in lines]
-        seconds = sum(line.seconds for line in lines) / len(lines)
+    for method in standings.means(division, epsilons[0]):
+        lines = [line for ranked in found for line in ranked if line["method"] == method]
+        cells = [f"{line['rank']:.2f} ({line['score']:.3f})" for line in lines]
+        seconds = sum(line["seconds"] for line in lines) / len(lines)
         rows.append((method, *cells, f"{seconds:.2f}"))
-    rows.append(("not private", *[f"({best:.3f})"] * len(found), ""))
+    rows.append(("not private", *[f"({best.mean():.3f})"] * len(found), ""))
     headings = ("method", *(f"ε = {epsilon:.3g}" for epsilon in epsilons), "seconds")
-    title = f"{division}, {how_many(len(tables), 'table')}: mean rank (mean {measure(division)})"
+    title = f"{division}, {how_many(len(best), 'table')}: mean rank (mean {measure(division)})"
     return console.made_table(headings, rows, left={"method"}, title=title)

@@ -6,7 +6,6 @@ includes non-private scores and many fits of one table, so this is for public ta
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable
@@ -15,8 +14,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen import __version__
+from dpscreen._core.arrays import Mask
+from dpscreen._core.pictures import environment
 from dpscreen.planning.arenas import Arena, PublicTable
 from dpscreen.planning.methods import FAMILY_METHODS, OURS, FitRequest, estimator
 from dpscreen.privacy import Budget, SeededNoise, named_seed
@@ -156,48 +158,15 @@ def _fitted(
 
 
 @dataclass(frozen=True)
-class MeanRank:
-    """A method at one ε over all tables of a kind: means of rank, score, gap and seconds.
-
-    The gap is what the non-private model has more; `firsts` and `refused` count tables.
-    """
-
-    method: str
-    epsilon: float
-    rank: float
-    score: float
-    gap: float
-    seconds: float
-    firsts: int
-    refused: int
-
-
-@dataclass(frozen=True)
-class Defeat:
-    """A table where a method of other authors has the higher mean score than ours."""
-
-    table: str
-    epsilon: float
-    ours: str
-    score: float
-    winner: str
-    winners_score: float
-    difference: float
-    error: float | None
-
-
-@dataclass(frozen=True)
 class Standings:
     """All fits, and what they come to."""
 
     plays: tuple[PlayedFit, ...]
 
     @cached_property
-    def _scores(self) -> dict[tuple[str, str, float | None], list[PlayedFit]]:
-        found: dict[tuple[str, str, float | None], list[PlayedFit]] = {}
-        for one in self.plays:
-            found.setdefault((one.table, one.method, one.epsilon), []).append(one)
-        return found
+    def fits(self) -> pd.DataFrame:
+        """Return the fits as a data frame; the non-private ones have no ε."""
+        return pd.DataFrame(self.plays)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -210,74 +179,71 @@ class Standings:
         played = {one.division for one in self.plays if one.epsilon is not None}
         return tuple(one for one in DIVISIONS if one in played)
 
-    def tables(self, division: str) -> tuple[str, ...]:
-        """Name the tables of a division."""
-        return tuple(dict.fromkeys(one.table for one in self.plays if one.division == division))
+    def means(self, division: str, epsilon: float) -> pd.DataFrame:
+        """Return mean scores: a row for each table, a column for each method, ours first."""
+        played = self._played(division, epsilon)
+        means = played.pivot_table("score", index="table", columns="method", sort=False)
+        return means[[one for one in DIVISIONS[division].contested if one in means]]
 
-    def methods(self, division: str) -> tuple[str, ...]:
-        """Name the private methods that played in a division, ours first."""
-        played = {one.method for one in self.plays if one.division == division}
-        return tuple(one for one in DIVISIONS[division].contested if one in played)
+    def best(self, division: str) -> pd.Series[float]:
+        """Return the mean score without privacy on each table."""
+        played = self.fits[(self.fits["division"] == division) & self.fits["epsilon"].isna()]
+        return played.groupby("table", sort=False)["score"].mean()
 
-    def shape(self, table: str) -> tuple[int, int]:
-        """Return the rows and the features of a table."""
-        one = next(one for one in self.plays if one.table == table)
-        return one.n_rows, one.n_features
+    def ranks(self, division: str, epsilon: float) -> pd.DataFrame:
+        """Return how every method did at an ε over all tables, the best mean rank first.
 
-    def scores(self, table: str, method: str, epsilon: float | None) -> Array:
-        """Return the scores of all trials."""
-        return np.array([one.score for one in self._scores[table, method, epsilon]])
+        The gap is what the non-private model has more; `firsts` and `refused` count tables.
+        """
+        means, played = self.means(division, epsilon), self._played(division, epsilon)
+        ranks = means.rank(axis=1, ascending=False)
+        columns = {
+            "epsilon": epsilon,
+            "rank": ranks.mean(),
+            "score": means.mean(),
+            "gap": (-means.sub(self.best(division), axis=0)).mean(),
+            "seconds": played.groupby("method")["seconds"].mean(),
+            "firsts": (ranks == 1).sum(),
+            "refused": played[played["trial"] == 0].groupby("method")["refused"].sum(),
+        }
+        found = pd.DataFrame(columns, index=means.columns).sort_values("rank", kind="stable")
+        return found.reset_index(names="method")
 
-    def mean(self, table: str, method: str, epsilon: float | None) -> float:
-        """Return the mean score."""
-        return float(self.scores(table, method, epsilon).mean())
+    def defeats(self, division: str, epsilon: float) -> list[dict[str, Any]]:
+        """Return where another method beats our first one, the largest difference first.
 
-    def best(self, table: str) -> float:
-        """Return the mean score without privacy."""
-        return self.mean(table, NOT_PRIVATE, None)
+        The error is that of the mean difference over trials.
+        """
+        means: Any = self.means(division, epsilon)
+        mine = [method for method in means if method in OURS]
+        others = means.drop(columns=mine)
+        if not mine or others.empty:
+            return []
+        ours, found = mine[0], []
+        played = self._played(division, epsilon)
+        trials: Any = played.pivot(index=["table", "trial"], columns="method", values="score")
+        for table, winner in others.idxmax(axis=1).items():
+            apart = trials.loc[table, winner] - trials.loc[table, ours]
+            if apart.mean() > 0:
+                one = {
+                    "table": table,
+                    "epsilon": epsilon,
+                    "ours": ours,
+                    "score": float(means.loc[table, ours]),
+                    "winner": winner,
+                    "winners_score": float(means.loc[table, winner]),
+                    "difference": float(apart.mean()),
+                    "error": float(apart.sem()) if len(apart) > 1 else None,
+                }
+                found.append(one)
+        return sorted(found, key=lambda one: -one["difference"])
 
-    def top(self, table: str, epsilon: float) -> float:
-        """Return the best mean score of a private method."""
-        played = [one for one in self._scores if one[0] == table and one[2] == epsilon]
-        return max(self.mean(*one) for one in played)
+    def _played(self, division: str, epsilon: float) -> pd.DataFrame:
+        fits = self.fits
+        return fits[(fits["division"] == division) & (fits["epsilon"] == epsilon)]
 
-    def lines(self, division: str, epsilon: float) -> tuple[MeanRank, ...]:
-        """Return how every method did at an ε, the best mean rank first."""
-        from scipy.stats import rankdata
 
-        tables, methods = self.tables(division), self.methods(division)
-        scores = np.array([[self.mean(t, m, epsilon) for m in methods] for t in tables])
-        played = [[self._scores[t, m, epsilon] for t in tables] for m in methods]
-        ranks, best = rankdata(-scores, axis=1), np.array([[self.best(t)] for t in tables])
-        found = (
-            MeanRank(
-                method,
-                epsilon,
-                float(ranks[:, j].mean()),
-                float(scores[:, j].mean()),
-                float((best - scores)[:, j].mean()),
-                float(np.mean([one.seconds for fits in played[j] for one in fits])),
-                int(np.sum(ranks[:, j] == 1)),
-                sum(fits[0].refused for fits in played[j]),
-            )
-            for j, method in enumerate(methods)
-        )
-        return tuple(sorted(found, key=lambda line: line.rank))
-
-    def defeats(self, division: str, epsilon: float) -> tuple[Defeat, ...]:
-        """Return where another method beats our first one, the largest difference first."""
-        methods = self.methods(division)
-        ours = next((method for method in methods if method in OURS), None)
-        others = [method for method in methods if method not in OURS]
-        if ours is None or not others:
-            return ()
-        found = []
-        for table in self.tables(division):
-            means = {method: self.mean(table, method, epsilon) for method in (ours, *others)}
-            winner = max(others, key=means.__getitem__)
-            apart = self.scores(table, winner, epsilon) - self.scores(table, ours, epsilon)
-            error = float(apart.std(ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else None
-            if means[winner] > means[ours]:
-                pair = ours, means[ours], winner, means[winner]
-                found.append(Defeat(table, epsilon, *pair, float(apart.mean()), error))
-        return tuple(sorted(found, key=lambda one: -one.difference))
+def render(standings: Standings, rules: ContestRules) -> str:
+    """Return the page of a contest: one HTML file, which runs no script and asks for nothing."""
+    page = environment("dpscreen.planning").get_template("standings.html")
+    return page.render(standings=standings, rules=rules, measure=measure, version=__version__)
