@@ -1,9 +1,9 @@
 """What halving and doubling a tuned constant does: `python -m benchmarks.constants NAME ...`.
 
-Every numeric constant of `solvers` and `planning` states its origin in its docstring: derived (from
-a lemma), conventional (a round number or a common choice) or tuned. Without names all tuned ones
-are tried. Held-out R² and AUC are compared under coupled noise, as by `python -m benchmarks ruler`,
-whose environment variables choose tables and budgets; those of a regression table are shown by
+Every numeric constant of `families`, `solvers` and `planning` states its origin in its docstring:
+derived (from a lemma), conventional (a round number or a common choice) or tuned. Without names all
+tuned ones are tried. Held-out R² and AUC are compared under coupled noise, as by
+`python -m benchmarks ruler`, whose environment variables choose tables and budgets; those of a regression table are shown by
 `python -m benchmarks.coverage --save FILE` before and after an edit. `--table` writes
 docs/constants.md.
 """
@@ -35,10 +35,10 @@ ORIGINS = ("derived", "conventional", "tuned")
 
 HEAD = """# Constants
 
-For developers: every numeric constant of `solvers` and `planning`, with its origin. *Derived*
-constants follow from a lemma or a number format, *conventional* ones are round numbers or common
-choices, and *tuned* ones were chosen by their effect on tables. What halving and doubling a tuned
-one does is shown by `python -m benchmarks.constants NAME` (sparse models) and
+For developers: every numeric constant of `families`, `solvers` and `planning`, with its origin.
+*Derived* constants follow from a lemma or a number format, *conventional* ones are round numbers or
+common choices, and *tuned* ones were chosen by their effect on tables. What halving and doubling a
+tuned one does is shown by `python -m benchmarks.constants NAME` (sparse models) and
 `python -m benchmarks.coverage` (regression tables). This page is written by
 `python -m benchmarks.constants --table`.
 """
@@ -62,7 +62,7 @@ class Constants:
 
 def constants() -> Iterator[Constants]:
     """Yield all numeric constants of the modules that fit and plan."""
-    for folder in ("solvers", "planning"):
+    for folder in ("families", "solvers", "planning"):
         for path in sorted((SOURCE / folder).rglob("*.py")):
             if path.stem not in PAPER:
                 module = path.relative_to(SOURCE).with_suffix("")

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from dpscreen import PrivatePoisson, PrivatePoissonLasso
+from dpscreen.families.poisson import deviance_explained
 from dpscreen.models.refusal import TableRefused
-from dpscreen.solvers.family.poisson import deviance_explained
 
 BOUNDS = np.array([(-10, 10), (0, 120), (-20, 40), (-10, 10), (0, 1), (0, 1)], dtype=np.float64)
 SLOPES = np.array([0.2, 0.02, -0.05, 0.0, 0.3, 0.4])

@@ -19,6 +19,7 @@ ORDER = (
     "privacy",
     "rows",
     "tables",
+    "families",
     "solvers",
     "models",
     "planning",

@@ -64,7 +64,7 @@ def must_have_proof() -> Iterator[tuple[str, str]]:
         for node in ast.parse(Path(module.__file__).read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 yield f"{module.__name__}.{node.name}", ast.get_docstring(node) or ""
-    for path in (SOURCE / "solvers").rglob("*.py"):
+    for path in [*(SOURCE / "families").rglob("*.py"), *(SOURCE / "solvers").rglob("*.py")]:
         for node in functions(path):
             if re.match(r"_?release_", node.name):
                 yield f"{path.stem}.{node.name}", ast.get_docstring(node) or ""

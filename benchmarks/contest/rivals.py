@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dpscreen._core.arrays import clamp
 from dpscreen.models.outcome_peers import OutcomePeer
 from dpscreen.models.peers import Peer
 from dpscreen.privacy import ZCDP, GaussianVector, NoisyMax
@@ -87,7 +88,7 @@ class GradientDescent(Peer):
 
     def _solve(self, task: Task, _rows: Any) -> Solution:
         rows = Rows.of(task)
-        n_iter = round(rules.clamp(task.regime.signal / 5, 5, 50))
+        n_iter = round(clamp(task.regime.signal / 5, 5, 50))
         cost, clip = task.spending.remaining / n_iter, task.deviation
         weights, kept = np.zeros(task.design.n_features), []
         curvature = task.regime.n_rows * task.spread**2 / rows.norm**2

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpscreen.families import BINOMIAL, GAUSSIAN
 from dpscreen.planning.arenas import PublicTable
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 
 MANIFEST = Path(__file__).with_name("manifest.toml")
 MOST_ROWS = 20_000

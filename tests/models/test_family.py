@@ -13,12 +13,12 @@ from fitted_models import fitted, table
 
 import dpscreen
 from dpscreen._core.words import EffectScale, exponential, number
+from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fields
 from dpscreen.models.code import formula_of
 from dpscreen.models.file import decoded, encoded
 from dpscreen.models.linear import LoadedModel
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.pipelines import pipeline_of
-from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fields
 
 COUNTS = replace(
     GAUSSIAN,
@@ -77,8 +77,8 @@ def test_a_family_is_named_in_few_files():
         path.relative_to(source).as_posix() for path in texts if own.search(path.read_text("utf-8"))
     }
     assert named == {
-        *("solvers/family/poisson.py", "models/private_poisson.py"),
-        *("models/private_poisson_lasso.py", "solvers/family/__init__.py"),
+        *("families/poisson.py", "models/private_poisson.py"),
+        *("models/private_poisson_lasso.py", "families/__init__.py"),
         *("__init__.py", "models/__init__.py", "models/model.schema.json"),
         *("audit/cases.py", "cli/_fit_options.py"),
     }

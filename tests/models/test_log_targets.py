@@ -11,6 +11,7 @@ import pytest
 from fitted_models import fitted
 
 from dpscreen._core.words import cell, number
+from dpscreen.families import Quality
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.explain import explanation_of
@@ -18,7 +19,6 @@ from dpscreen.models.linear import shown_summary
 from dpscreen.models.page import render_model_page
 from dpscreen.models.page.effects import effects_of, plot_release
 from dpscreen.models.release import summary_of
-from dpscreen.solvers.family import Quality
 
 QUALITY = Quality(0.632, 0.146, 0.814, 0.26, 0.24, 0.45, True, (1.0,), (1.0,))
 

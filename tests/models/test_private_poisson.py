@@ -11,14 +11,14 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpscreen import PrivatePoisson, PrivatePoissonLasso, load
+from dpscreen.families import POISSON
+from dpscreen.families.poisson import poisson_deviance
 from dpscreen.models.page import render_model_page
 from dpscreen.rows import fits
 from dpscreen.rows.lattice import LatticeDesign, on_lattice
 from dpscreen.rows.loss import EXPONENTIAL, POWERS
 from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products, size_counts
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.family import POISSON
-from dpscreen.solvers.family.poisson import poisson_deviance
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),

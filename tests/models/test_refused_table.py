@@ -24,12 +24,12 @@ from dpscreen import (
     PrivateOLS,
     TableRefused,
 )
+from dpscreen.families import BINOMIAL, GAUSSIAN
 from dpscreen.models.page import render_model_page
 from dpscreen.models.refusal import RequestedTable, table_needs
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record, replay
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.table import TableRule
 
 PUBLIC = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-6, 6)}

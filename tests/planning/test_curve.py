@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import isotonic_regression
 
+from dpscreen.families import FAMILIES
 from dpscreen.planning import curve_points as module
 from dpscreen.planning.curve import (
     EPSILONS,
@@ -20,7 +21,6 @@ from dpscreen.planning.curve import (
     monotone_curve,
 )
 from dpscreen.planning.curve_points import budget_point, setting_at
-from dpscreen.solvers.family import FAMILIES
 
 
 def rising(*values):

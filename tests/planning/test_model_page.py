@@ -17,13 +17,13 @@ import dpscreen
 from dpscreen import PrivateLogisticLasso
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
+from dpscreen.families import BINOMIAL, OutcomeQuality
 from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
 from dpscreen.models.page.outcomes import COUNTS, probability_cells, quality_charts
 from dpscreen.planning import model_page as model_page_module
 from dpscreen.planning.model_page import expected_of, expected_of_model
 from dpscreen.planning.power import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
-from dpscreen.solvers.family import BINOMIAL, OutcomeQuality
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 

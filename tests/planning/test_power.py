@@ -18,11 +18,11 @@ from sklearn.metrics import roc_auc_score
 
 import dpscreen
 from dpscreen.cli import compare
+from dpscreen.families import BINOMIAL
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import Recommended, setting_of
 from dpscreen.planning.power import Contest, RoughNoise, Scale, Setting
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
-from dpscreen.solvers.family import BINOMIAL
 
 SMALL = Setting(n_rows=2000, n_features=20, epsilon=1.0, delta=1e-6, n_effects=5)
 

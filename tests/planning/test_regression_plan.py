@@ -7,10 +7,10 @@ import pytest
 
 from dpscreen import PrivateLogit, PrivateOLS, TableRefused
 from dpscreen._core.words import number
+from dpscreen.families import BINOMIAL
 from dpscreen.planning import regression_plan
 from dpscreen.planning.power import around
 from dpscreen.planning.regression_plan import TableSetting, expected_table
-from dpscreen.solvers.family import BINOMIAL
 
 
 def test_too_few_rows_have_no_table_and_the_fit_says_the_same():

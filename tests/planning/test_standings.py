@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpscreen.families import BINOMIAL, GAUSSIAN
 from dpscreen.planning.arenas import NoArena, simulated
 from dpscreen.planning.methods import METHODS, ON_REQUEST, OURS
 from dpscreen.planning.standings import (
@@ -15,7 +16,6 @@ from dpscreen.planning.standings import (
     Standings,
     play,
 )
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 
 
 def fit(table, method, scores, *, epsilon=1.0, refused=False):

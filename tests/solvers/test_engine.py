@@ -11,11 +11,11 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dpscreen import PrivateLasso, PrivateLogisticLasso
+from dpscreen.families import BINOMIAL, GAUSSIAN
 from dpscreen.privacy.accountant import BESIDE, DIAGONAL
 from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.loss import LOGISTIC, SQUARED
 from dpscreen.rows.sums import LEVELS, ShortRows
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.posterior import (
     LocalCurvature,
     Posterior,

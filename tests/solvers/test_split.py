@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpscreen
 from dpscreen import PrivateLasso, PrivateLogisticLasso
+from dpscreen.families import BINOMIAL, GAUSSIAN, Family
 from dpscreen.privacy import ZCDP, Accountant, Budget, SecureNoise, SeededNoise
 from dpscreen.privacy.accountant import release_sums, triangle_change
 from dpscreen.rows.kernels import GRAM_ROWS
@@ -29,7 +30,6 @@ from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS, ShortRows, exact_gram, short_residuals
 from dpscreen.solvers import split
 from dpscreen.solvers.base import Choices, Spending
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
 from dpscreen.solvers.marginals import LOG_ODDS
 from dpscreen.solvers.rules import Regime
 

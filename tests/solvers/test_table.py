@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss, roc_auc_score
 
 from dpscreen import PrivateLogit, PrivateOLS, TableRefused, load
+from dpscreen.families import BINOMIAL, GAUSSIAN
 from dpscreen.models import intake
 from dpscreen.privacy import Accountant, DiscreteGaussian
 from dpscreen.privacy.accountant import BESIDE, DIAGONAL
@@ -28,7 +29,6 @@ from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.rows.mixed import MixedRows, capped_products
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.gram import Conditioner, Curvature, explained, unidentified
 from dpscreen.solvers.table import (
     GROUP_CELLS,

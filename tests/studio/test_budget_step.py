@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN
 from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
-from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN
 from dpscreen.studio.charts import panels
 from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.releasing import release

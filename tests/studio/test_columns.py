@@ -7,7 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
+from dpscreen.families import BINOMIAL, GAUSSIAN
 from dpscreen.studio import steps
 from dpscreen.studio.app import _answer
 from dpscreen.studio.draft import Draft, kind_of, whole

@@ -42,6 +42,11 @@ AnyArray = NDArray[Any]
 # --- compiled loops -------------------------------------------------------------------------------
 
 
+def clamp(value: float, low: float, high: float) -> float:
+    """Return the value, or the end of the interval that it is beyond."""
+    return min(max(value, low), high)
+
+
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile, and keep the result on disk where there is a place to keep it."""
     import numba  # slow to import: only when a loop is needed

@@ -169,7 +169,7 @@ def _check_files(options: Any) -> None:
 
 def _method(options: Any, schema: TableSchema) -> str:
     """Return the method: as given, or the one that suits the target."""
-    from dpscreen.solvers.family import default_words_of, family_of
+    from dpscreen.families import default_words_of, family_of
 
     model = None if options.model is None else MODELS[options.model]
     if model is not None and options.method not in (None, model):

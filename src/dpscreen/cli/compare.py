@@ -14,9 +14,9 @@ from dpscreen.cli import console
 from dpscreen.cli._fit_options import COMPARED
 
 if TYPE_CHECKING:
+    from dpscreen.families import Family
     from dpscreen.models.page.charts import PowerRow
     from dpscreen.planning.power import Contest
-    from dpscreen.solvers.family import Family
 
 BY_RATE = "gaussian", "binomial"
 """Families that follow from the target, or from a share of rows with a yes."""
@@ -99,7 +99,7 @@ def command(
       dpscreen compare --rows 5000 --features 20 --model poisson --rate 3
     """
     shape = console.table_shape(features, schema_file, formula)
-    from dpscreen.solvers.family import BINOMIAL, FAMILIES
+    from dpscreen.families import BINOMIAL, FAMILIES
 
     family = FAMILIES[model] if model else shape.family
     if rate is not None and family.simulation.rate is None:

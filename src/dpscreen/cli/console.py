@@ -27,8 +27,8 @@ from rich.table import Table
 from dpscreen._core.words import WIDTH, how_many, meant, number
 
 if TYPE_CHECKING:
+    from dpscreen.families import Family
     from dpscreen.models import LoadedModel
-    from dpscreen.solvers.family import Family
     from dpscreen.tables.schema import TableSchema
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -327,7 +327,7 @@ def table_shape(
     features: int | None, schema_file: Path | None, formula: str | None = None
 ) -> TableShape:
     """Return what a schema declares, or so many features."""
-    from dpscreen.solvers.family import family_of
+    from dpscreen.families import family_of
 
     if formula is not None and schema_file is None:
         raise click.UsageError("--formula needs --schema, which declares its columns.")
@@ -391,7 +391,7 @@ def checked_schema(path: Path, formula: str | None = None) -> TableSchema:
 def usable(schema: TableSchema) -> str:
     """Return in a sentence what a schema without problems declares."""
 
-    from dpscreen.solvers.family import family_of
+    from dpscreen.families import family_of
 
     low, high = map(number, schema.field(schema.target).declared_bounds)
     words = family_of(schema.classes).target.range_words

@@ -12,7 +12,7 @@ from dpscreen.cli import console
 from dpscreen.cli._fit_options import OURS
 
 if TYPE_CHECKING:
-    from dpscreen.solvers.family import Family
+    from dpscreen.families import Family
 
 
 @click.command()
@@ -88,7 +88,7 @@ def command(
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model poisson --rate 3
     """
-    from dpscreen.solvers.family import family_of_method
+    from dpscreen.families import family_of_method
 
     shape = console.table_shape(features, schema_file, formula)
     method = shape.family.sparse.method if model is None else f"private-{model}"

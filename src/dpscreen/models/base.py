@@ -23,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import plain, some
+from dpscreen.families.quality import QualityReleases
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
 from dpscreen.models.delivery import (
@@ -62,7 +63,6 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import split
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.marginals import NEITHER, end_of_target, standardise
-from dpscreen.solvers.quality import QualityReleases
 from dpscreen.solvers.split import SplitHalf
 from dpscreen.tables.schema import TableSchema, as_schema
 

@@ -25,7 +25,7 @@ from dpscreen._core.words import (
     short_name,
     some,
 )
-from dpscreen.solvers.family import Family
+from dpscreen.families import Family
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,6 +16,7 @@ from dpscreen._core.words import (
     prose,
     rounded_up,
 )
+from dpscreen.families.measures import NOISE
 from dpscreen.models.release import (
     Release,
     about_constant,
@@ -25,7 +26,6 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
-from dpscreen.solvers.results import NOISE
 
 MOST_FEATURES, MOST_DIGITS = 3, 6
 PRIORS = (0.01, 0.1)

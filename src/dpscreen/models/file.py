@@ -23,6 +23,8 @@ from dpscreen import __version__
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
+from dpscreen.families import family_of_fields
+from dpscreen.families.measures import NOISE, Measured
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.regression_table import (
@@ -34,8 +36,7 @@ from dpscreen.models.regression_table import (
 from dpscreen.models.release import Release, checked_about
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
-from dpscreen.solvers.family import family_of_fields
-from dpscreen.solvers.results import NOISE, FeatureInterval, Inference, Measured
+from dpscreen.solvers.intervals import FeatureInterval, Inference
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20

@@ -16,6 +16,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
 from dpscreen._core.arrays import Array, Integers
+from dpscreen.families import BINOMIAL
 from dpscreen.models.categories import (
     NOT_NUMBERS,
     FrameColumns,
@@ -32,7 +33,6 @@ from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
-from dpscreen.solvers.family import BINOMIAL
 from dpscreen.tables.arrow import frames_of, is_in_memory, is_stream
 from dpscreen.tables.reading import EncodedRows, available_memory
 from dpscreen.tables.scan import rows_of

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import AnyArray, Array, Objects
 from dpscreen._core.words import did_you_mean, some
+from dpscreen.families import BINOMIAL, GAUSSIAN, Family
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
 from dpscreen.models.contrasts import Baseline, Combinations
@@ -35,7 +36,6 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
 from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
 from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
+from dpscreen.solvers.intervals import Inference
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
-from dpscreen.solvers.results import Inference
 
 DENSE, STAGEWISE = "dense", "stagewise"
 SOLVERS: dict[str, Callable[[Task], Solution]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpscreen.families import POISSON, Family
 from dpscreen.models.linear import LOADED, LoadedModel
 from dpscreen.models.private_ols import TableEstimator
 from dpscreen.models.regression_table import TableModel
-from dpscreen.solvers.family import POISSON, Family
 
 if TYPE_CHECKING:
     import pandas as pd

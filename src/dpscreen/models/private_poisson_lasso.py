@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dpscreen.families import POISSON, Family
 from dpscreen.models.private_lasso import SparseModel
-from dpscreen.solvers.family import POISSON, Family
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

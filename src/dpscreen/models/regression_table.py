@@ -29,6 +29,7 @@ from dpscreen._core.words import (
     step_words,
     with_marks,
 )
+from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models.contrasts import (
     Baseline,
     Combinations,
@@ -37,14 +38,7 @@ from dpscreen.models.contrasts import (
     linear_hypotheses,
 )
 from dpscreen.models.intake import rows_alone
-from dpscreen.solvers.family import GAUSSIAN, Family
-from dpscreen.solvers.results import (
-    MEANING,
-    NOTED_BIAS,
-    FeatureInterval,
-    Inference,
-    caveats,
-)
+from dpscreen.solvers.intervals import MEANING, NOTED_BIAS, FeatureInterval, Inference, caveats
 
 if TYPE_CHECKING:
     import pandas as pd

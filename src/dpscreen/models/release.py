@@ -38,6 +38,8 @@ from dpscreen._core.words import (
     step_words,
     with_marks,
 )
+from dpscreen.families import GAUSSIAN, Family
+from dpscreen.families.measures import Measure, Measured
 from dpscreen.models.categories import (
     FrameColumns,
     about_levels,
@@ -49,9 +51,8 @@ from dpscreen.models.delivery import BoundsNote, fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import COUNTS, Path
-from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
-from dpscreen.solvers.results import FeatureInterval, Inference, Measure, Measured
+from dpscreen.solvers.intervals import FeatureInterval, Inference
 from dpscreen.solvers.selection import noise_p_values
 from dpscreen.tables.formula import FormulaProblem, formula_target
 

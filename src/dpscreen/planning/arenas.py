@@ -11,9 +11,9 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed
+from dpscreen.families import BINOMIAL, GAUSSIAN, Family, family_of
 from dpscreen.planning.methods import FAMILY_METHODS
 from dpscreen.privacy import named_seed
-from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family, family_of
 
 LEAST_ROWS, LEAST_ROWS_OF_A_CLASS = 20, 5
 """Fewest rows of a table, and of either class, on which methods compete. Conventional."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpscreen.families import family_of_method
 from dpscreen.planning import power as simulation
 from dpscreen.planning.curve import BudgetCase, BudgetPoint
 from dpscreen.planning.plan import selecting_rows, selection_setting
 from dpscreen.planning.power import MOST_TABLES, QUICK_SECONDS, Scale, Setting
 from dpscreen.planning.regression_plan import TABLES, TableSetting
-from dpscreen.solvers.family import family_of_method
 
 MOST_CELLS_OF_A_TABLE = 5_000_000
 """Most cells of a simulated table, for the time that it takes. Conventional."""

@@ -15,10 +15,10 @@ from typing import Any
 from dpscreen import models
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
+from dpscreen.families import FAMILIES, GAUSSIAN, Family
 from dpscreen.models import outcome_peers, peers, tukey
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 
 
 @dataclass(frozen=True)

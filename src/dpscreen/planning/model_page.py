@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.files import write_text
+from dpscreen.families import FAMILIES
 from dpscreen.models.page import render_model_page
 from dpscreen.models.page.charts import Expected, ExpectedTable, PowerRow, WhatIf
 from dpscreen.models.private_lasso import DENSE
@@ -23,7 +24,6 @@ from dpscreen.planning.plan import plan_of, selection_setting
 from dpscreen.planning.power import Contest, Setting, around
 from dpscreen.planning.regression_plan import expected_table
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.family import FAMILIES
 
 SIMULATED = {
     name: family

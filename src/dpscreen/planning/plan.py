@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, listed, whole_percent
+from dpscreen.families import FAMILIES, GAUSSIAN, Family
 from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.private_lasso import DENSE
@@ -18,7 +19,6 @@ from dpscreen.planning.compare import draw
 from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules
 from dpscreen.solvers.engine import ROUNDS, dense_clip, suits_dense
-from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Integers, Mask, clamp
 from dpscreen._core.words import FALSE_RATE
+from dpscreen.families import FAMILIES, GAUSSIAN, Family
 from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
@@ -46,7 +47,6 @@ from dpscreen.privacy import (
 from dpscreen.privacy.budget import MOST_EPSILON
 from dpscreen.privacy.sampling import Signed
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 
 POWER = 0.8
 """The share of the features with an effect that must be detected (conventional)."""
@@ -285,7 +285,7 @@ def affordable_repetitions(setting: Setting, n_fits: int, *, seconds: float) -> 
     scale = Scale.of(setting.regime)
     steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
     fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
-    return round(rules.clamp(seconds / (fit * setting.kind.simulated_cost * n_fits), 4, 60))
+    return round(clamp(seconds / (fit * setting.kind.simulated_cost * n_fits), 4, 60))
 
 
 def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) -> Measured:

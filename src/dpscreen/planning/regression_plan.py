@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import how_many, number
+from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models import TableRefused
 from dpscreen.models.page.charts import ExpectedTable, TableWidth
 from dpscreen.models.refusal import RequestedTable, TableNeeds, table_needs
@@ -35,7 +36,6 @@ from dpscreen.planning.power import (
 )
 from dpscreen.privacy import ZCDP, Budget, named_seed
 from dpscreen.privacy.budget import MOST_EPSILON
-from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.table import TableRule
 
 MOST_ROWS, TABLES = 10_000, 3

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Integers, Mask, clamp
+from dpscreen.families import GAUSSIAN, Family
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -22,7 +23,6 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.lattice import ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.rules import Regime
 
 MOST_GRAINS = 2.0**40
@@ -95,7 +95,7 @@ class Spending:
         first, noise = released(rules.COUNT_SHARE)
         found = known(first, noise)
         # A second count takes the noise to a tenth of the rows.
-        again = rules.clamp(found.regime.need / 2 - rules.COUNT_SHARE, 0.0, 0.03)
+        again = clamp(found.regime.need / 2 - rules.COUNT_SHARE, 0.0, 0.03)
         if admit is not None:
             admit(found, self.share(again))
         if not again:
@@ -212,7 +212,7 @@ class Task:
     def with_offset(self, point: ExactPoint) -> ExactPoint:
         """Move a point to where the offset, if there is one, has its weight; return the point."""
         if self.choices.offset is not None:
-            grains = rules.clamp(self.offset_weight / point.scale, -MOST_GRAINS, MOST_GRAINS)
+            grains = clamp(self.offset_weight / point.scale, -MOST_GRAINS, MOST_GRAINS)
             point.add(self.choices.offset, round(grains))
         return point
 
@@ -373,7 +373,7 @@ def release_scale(task: Task, point: ExactPoint, scale: float, cost: ZCDP) -> fl
 def move_constant(task: Task, point: ExactPoint, by: float) -> None:
     """Move the constant, if there is one, by a whole number of grains."""
     if task.choices.intercept and by:
-        grains = round(rules.clamp(by / point.scale, -MOST_GRAINS, MOST_GRAINS))
+        grains = round(clamp(by / point.scale, -MOST_GRAINS, MOST_GRAINS))
         point.add(task.n_features, grains)
 
 
@@ -391,4 +391,4 @@ def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> fl
     known = 1 / (1 + (noise / curvature / task.centre_error) ** 2)
     # The expected share of noise is taken off (James and Stein).
     shrunk = noisy * max(0.0, 1 - (noise / noisy) ** 2) if noisy else 0.0
-    return rules.clamp(-known * shrunk / curvature, -clip, clip)
+    return clamp(-known * shrunk / curvature, -clip, clip)

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, clamp
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
 from dpscreen.rows.lattice import UNITS, ExactPoint
@@ -111,7 +111,7 @@ def residual_clip(regime: Regime, n_columns: int, rho: float) -> float:
     """
     widest, _ = rules.refit_clips(regime, n_columns, rho)
     signal = regime.depth(regime.rho) / n_columns
-    return rules.clamp(signal / SIGNAL_PER_CLIP, 1.0, max(widest, WIDEST_CLIP))
+    return clamp(signal / SIGNAL_PER_CLIP, 1.0, max(widest, WIDEST_CLIP))
 
 
 class Engine:

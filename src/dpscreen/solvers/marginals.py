@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, softmax
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Integers, Mask, clamp
+from dpscreen.families import GAUSSIAN, Family
 from dpscreen.privacy.accountant import release_histograms, release_sums
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource, as_column
@@ -32,7 +33,6 @@ from dpscreen.rows.sums import (
 )
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.family import GAUSSIAN, Family
 
 LARGEST = np.finfo(np.float64).max / 2**10
 """Bounds beyond this are as good as none, and 256 half-widths of them would overflow. Derived."""
@@ -467,7 +467,7 @@ def release_share(spending: Spending, rows: RowSource) -> float:
         purpose="number of rows of the second class",
     )
     rarest = min(0.5, noise / n_rows)
-    return rules.clamp(noisy / n_rows, rarest, 1 - rarest)
+    return clamp(noisy / n_rows, rarest, 1 - rarest)
 
 
 def _release_parts(
@@ -579,7 +579,7 @@ class Marginals:
         reach = np.maximum(high - self.centres, self.centres - low)
         varying = ~self.constant & (np.arange(len(reach)) != self.whole)
         largest = float((reach / self.scales)[varying].max(initial=1.0))
-        ratio = rules.clamp(largest, 1.0, rules.MOST_RATIO)
+        ratio = clamp(largest, 1.0, rules.MOST_RATIO)
         return np.stack((self.centres, np.maximum(ratio * self.scales, reach)), axis=1), ratio
 
     @property

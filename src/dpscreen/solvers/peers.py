@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, clamp
 from dpscreen.privacy import ZCDP, NoisyMax
 from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import LONGEST_WAY, UNITS, ExactPoint
@@ -30,7 +30,6 @@ from dpscreen.solvers.base import (
 )
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
 from dpscreen.solvers.engine import norm_clipped
-from dpscreen.solvers.rules import clamp
 from dpscreen.solvers.selection import Schedule
 
 TARGET_CLIP, BOOSTED_CLIP = 2.0, 0.7

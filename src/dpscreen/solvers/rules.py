@@ -13,13 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpscreen._core.arrays import clamp
+
 GAUSSIAN = 1.4826
 """A normal's standard deviation, in median absolute deviations. Derived."""
-
-
-def clamp(value: float, low: float, high: float) -> float:
-    """Return the value, or the end of the interval that it is beyond."""
-    return min(max(value, low), high)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, clamp
 from dpscreen.privacy import ZCDP, SignedNoisyMax, sensitivity
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import LEVELS
@@ -85,7 +85,7 @@ class Selector:
         cell_clip: float = 1.0,
     ) -> None:
         self._accountant = spending.accountant
-        self._cell_clip = int(rules.clamp(cell_clip * LEVELS, 1, LEVELS))
+        self._cell_clip = int(clamp(cell_clip * LEVELS, 1, LEVELS))
         self._admission = admission
         self._cost = cost
         self._purpose = purpose

@@ -16,13 +16,13 @@ from scipy.special import stdtrit
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen._core.words import how_many, some
+from dpscreen.families import GAUSSIAN, Family
 from dpscreen.privacy import ZCDP, Accountant, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Spending
-from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.gram import Unidentified
+from dpscreen.solvers.intervals import MEANING, FeatureInterval, Inference, caveats
 from dpscreen.solvers.marginals import Marginals, TargetMarginal, WideTask, standardise_widely
-from dpscreen.solvers.results import MEANING, FeatureInterval, Inference, caveats
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.table import TableRelease, TableRule, release_table
 

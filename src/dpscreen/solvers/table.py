@@ -15,7 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, clamp
+from dpscreen.families import Family
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
 from dpscreen.rows.lattice import UNITS, ExactPoint
@@ -27,7 +28,6 @@ from dpscreen.rows.mixed import (
     size_counts,
 )
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.family import Family
 from dpscreen.solvers.gram import (
     DETECTED,
     GRAM_SHARE,
@@ -47,7 +47,6 @@ from dpscreen.solvers.gram import (
 )
 from dpscreen.solvers.marginals import SQUARED_NORM, WideTask, is_yes_no
 from dpscreen.solvers.rules import GAUSSIAN as PER_MEDIAN
-from dpscreen.solvers.rules import clamp
 
 
 @dataclass(frozen=True)

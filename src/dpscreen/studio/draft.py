@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from dpscreen._core.files import write_text
 from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, outcome
-from dpscreen.solvers.family import family_of
+from dpscreen.families import family_of
 from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, Family
+from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN, Family
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import FALSE_RATE, whole_percent
+from dpscreen.families import Family
 from dpscreen.models.page.effects import WIDTH, Picture
-from dpscreen.solvers.family import Family
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from scipy.special import expit, logit
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import figure, whole_percent
+from dpscreen.families import OutcomeQuality
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.family import OutcomeQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

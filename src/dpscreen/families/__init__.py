@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from dpscreen.solvers.family.base import FAMILIES, Family
-from dpscreen.solvers.family.binomial import BINOMIAL, OutcomeQuality
-from dpscreen.solvers.family.gaussian import GAUSSIAN, Quality
-from dpscreen.solvers.family.poisson import POISSON, RateQuality
+from dpscreen.families.base import FAMILIES, Family
+from dpscreen.families.binomial import BINOMIAL, OutcomeQuality
+from dpscreen.families.gaussian import GAUSSIAN, Quality
+from dpscreen.families.poisson import POISSON, RateQuality
 
 FAMILIES.update((family.name, family) for family in (GAUSSIAN, BINOMIAL, POISSON))
 

@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
+from dpscreen.families.measures import NOISE, UNDETECTED, Measure
 from dpscreen.privacy import ZCDP, Accountant
 from dpscreen.privacy.accountant import release_histograms
-from dpscreen.solvers.results import NOISE, UNDETECTED, Measure
 
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 """Normal quantiles: one-sided for what noise hides, two-sided for noisy sums, both at 95 %.

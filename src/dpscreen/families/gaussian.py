@@ -10,23 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, clamp
 from dpscreen._core.words import LINEAR, number
-from dpscreen.rows import fits
-from dpscreen.rows.lattice import ExactPoint
-from dpscreen.rows.loss import SQUARED
-from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.family.base import NUMBER, Family, FamilyModel, SimulatedFamily, Words
-from dpscreen.solvers.quality import (
-    NORMAL_95,
-    NORMAL_975,
-    WIDEST_FACTOR,
-    NoisyHistogram,
-    NoisySum,
-    QualityReleases,
-    Ranges,
-)
-from dpscreen.solvers.results import (
+from dpscreen.families.base import NUMBER, Family, FamilyModel, SimulatedFamily, Words
+from dpscreen.families.measures import (
     CONSTANT,
     NOISE,
     REASONS,
@@ -35,7 +22,19 @@ from dpscreen.solvers.results import (
     Measure,
     Measured,
 )
-from dpscreen.solvers.rules import clamp
+from dpscreen.families.quality import (
+    NORMAL_95,
+    NORMAL_975,
+    WIDEST_FACTOR,
+    NoisyHistogram,
+    NoisySum,
+    QualityReleases,
+    Ranges,
+)
+from dpscreen.rows import fits
+from dpscreen.rows.lattice import ExactPoint
+from dpscreen.rows.loss import SQUARED
+from dpscreen.rows.sums import LEVELS
 
 # --- quality: R² and typical error, from residuals ------------------------------------------------
 

@@ -13,17 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, ndtr
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, clamp
 from dpscreen._core.words import EffectScale, exponential, whole_percent
+from dpscreen.families.base import CLASSES, Family, FamilyModel, SimulatedFamily, Words
+from dpscreen.families.measures import CONSTANT, NOISE, Called, Measure, Measured
+from dpscreen.families.quality import NORMAL_975, WIDEST_FACTOR, QualityReleases, Ranges
 from dpscreen.rows import fits
 from dpscreen.rows.fits import LARGEST_LOG_ODDS, N_LEVELS, PER_UNIT
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.rows.sums import LEVELS, whole_sum
-from dpscreen.solvers.family.base import CLASSES, Family, FamilyModel, SimulatedFamily, Words
-from dpscreen.solvers.quality import NORMAL_975, WIDEST_FACTOR, QualityReleases, Ranges
-from dpscreen.solvers.results import CONSTANT, NOISE, Called, Measure, Measured
-from dpscreen.solvers.rules import clamp
 
 # --- quality: AUC and deviance, from counts of log-odds by class ----------------------------------
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import EffectScale
+from dpscreen.families.measures import Called, Measured
+from dpscreen.families.quality import QualityReleases, Ranges
 from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.loss import SATURATED, Loss
 from dpscreen.rows.source import PublicUnits
-from dpscreen.solvers.quality import QualityReleases, Ranges
-from dpscreen.solvers.results import Called, Measured
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()

@@ -13,14 +13,14 @@ from scipy.special import expit, logit
 from sklearn.metrics import log_loss, roc_auc_score
 
 from dpscreen import PrivateLasso, PrivateOLS
+from dpscreen.families.binomial import OutcomeQuality
+from dpscreen.families.gaussian import Quality, magnitude_edges
+from dpscreen.families.measures import CONSTANT, NOISE, UNDETECTED
+from dpscreen.families.quality import NoisyHistogram, QualityReleases, Ranges
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.family.binomial import OutcomeQuality
-from dpscreen.solvers.family.gaussian import Quality, magnitude_edges
-from dpscreen.solvers.quality import NoisyHistogram, QualityReleases, Ranges
-from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED
 from dpscreen.solvers.rules import QUALITY_SHARE, Regime
 
 pytestmark = [

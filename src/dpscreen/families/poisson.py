@@ -13,17 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, clamp
 from dpscreen._core.words import EffectScale, exponential, number
+from dpscreen.families.base import NUMBER, Family, FamilyModel, SimulatedFamily, Words
+from dpscreen.families.measures import CONSTANT, NOISE, Called, Measure, Measured
+from dpscreen.families.quality import WIDEST_FACTOR, NoisySum, QualityReleases, Ranges
 from dpscreen.privacy.accountant import release_sums
 from dpscreen.rows import fits
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.rows.loss import EXPONENTIAL, FADED
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.family.base import NUMBER, Family, FamilyModel, SimulatedFamily, Words
-from dpscreen.solvers.quality import WIDEST_FACTOR, NoisySum, QualityReleases, Ranges
-from dpscreen.solvers.results import CONSTANT, NOISE, Called, Measure, Measured
-from dpscreen.solvers.rules import clamp
 
 # --- quality: deviance explained, and calibration -------------------------------------------------
 
