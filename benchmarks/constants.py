@@ -3,9 +3,9 @@
 Every numeric constant of `families`, `solvers` and `planning` states its origin in its docstring:
 derived (from a lemma), conventional (a round number or a common choice) or tuned. Without names all
 tuned ones are tried. Held-out R² and AUC are compared under coupled noise, as by
-`python -m benchmarks ruler`, whose environment variables choose tables and budgets; those of a regression table are shown by
-`python -m benchmarks.coverage --save FILE` before and after an edit. `--table` writes
-docs/constants.md.
+`python -m benchmarks ruler`, whose environment variables choose tables and budgets; those of a
+regression table are shown by `python -m benchmarks.coverage --save FILE` before and after an edit.
+`--table` writes docs/constants.md.
 """
 
 from __future__ import annotations
