@@ -8,12 +8,12 @@ import pytest
 
 from dpscreen.paper.published import (
     CellKey,
+    errata,
     known_inconsistencies,
     label,
     published_cells,
     published_data,
     published_value,
-    single_run_count,
 )
 
 SYNTHETIC = ("uncorrelated", "correlated")
@@ -108,6 +108,37 @@ def test_no_printed_density_follows_from_the_printed_rates():
                    and cell.table < 3}  # fmt: skip
         implied = implied_density(printed["tpr"], printed["fpr"], data.n_support, data.n_features)
         assert abs(printed["density"] - implied) > 0.001
+
+
+def test_five_densities_contradict_their_rates_whatever_k_is():
+    """For any K the density is a weighted mean of TPR and FPR; each is rounded by 0.0005."""
+    outside = []
+    for data in published_data():
+        table = 1 if data in SYNTHETIC else 2
+        density, *rates = (
+            published_value(table, data, RNM, what) for what in ("density", "tpr", "fpr")
+        )
+        if not min(rates) - 0.001 <= density <= max(rates) + 0.001:
+            outside.append(label(data))
+    assert len(outside) == 5
+    assert ", ".join(outside) in errata()["E10"].evidence
+
+
+def test_two_f1_are_above_what_their_tpr_allows():
+    """F1 is at most 2·TPR/(1 + TPR), without false positives; concave, so also on average."""
+    above = []
+    for data in REAL:
+        tpr, f1 = (published_value(2, data, RNM, what) for what in ("tpr", "f1"))
+        ceiling = 2 * (tpr + 0.0005) / (1 + tpr + 0.0005)
+        above += [label(data)] if f1 > ceiling + 0.0005 else []
+    assert " and ".join(above) in errata()["E10"].evidence
+
+
+def single_run_count(rate, total):
+    """The whole number k for which k/total is printed as `rate`, if there is one."""
+    count = round(rate * total)
+    # A tie in the fourth decimal may have been rounded either way.
+    return count if abs(count / total - rate) <= 0.0005 + 1e-12 else None
 
 
 def test_every_printed_rate_is_a_count_from_one_run():

@@ -12,7 +12,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from fitted_rows import LASSO, SPOILED, assert_not_quoted, released, some_rows
+from fitted_rows import (
+    LASSO,
+    SPOILED,
+    assert_halves_have_every_row_once,
+    assert_not_quoted,
+    numbered_rows,
+    released,
+    some_rows,
+)
 
 from dpscreen import LearntLevelsWarning, PrivacyLedger, PrivateLasso
 from dpscreen.rows import cluster as cluster_rows
@@ -65,6 +73,14 @@ def test_a_cluster_gives_the_same_model_to_the_last_bit(client, setting, chunks)
         np.testing.assert_array_equal(released(model.fit(*rows)), expected)
     kept = client.run(n_kept)
     assert set(kept.values()) == {0}
+
+
+def test_halves_have_every_row_once(client):
+    rows, coins = numbered_rows(
+        lambda X, y: cluster_rows.cluster_rows(da.from_array(X, (16, 1)), da.from_array(y, 16))[0]
+    )
+    assert_halves_have_every_row_once(rows, coins)
+    rows.close()
 
 
 def table_of_wards(n_rows=900):

@@ -15,18 +15,17 @@ from dpscreen._core.words import WIDTH
 def command(keys: tuple[str, ...]) -> None:
     """Print where a statement of the paper needs a correction, and how much it matters.
 
-    Each erratum quotes the claim, derives why it fails, computes what can be computed at once, and
-    names a command that shows it. Without keys, all of them.
+    Each erratum quotes the claim, derives why it fails, gives numbers, and names a command that
+    shows it. Without keys, all of them.
 
     \b
     Examples:
       dpscreen errata
       dpscreen errata E2 E10
     """
-    from dpscreen.paper.agreement import RowIndex
-    from dpscreen.paper.errata import errata
+    from dpscreen.paper.published import errata
 
-    known = {one.key: one for one in errata(RowIndex(()))}
+    known = errata()
     for key in keys:
         if key.upper() not in known:
             raise click.UsageError(unknown("erratum", key, tuple(known)))
@@ -40,7 +39,6 @@ def command(keys: tuple[str, ...]) -> None:
             ("How much it matters", one.matters),
             ("Shown by", one.command),
         ):
-            if text:
-                entry = textwrap.fill(f"{name}: {text}", WIDTH, subsequent_indent="  ")
-                click.echo(textwrap.indent(entry, "  "))
+            entry = textwrap.fill(f"{name}: {text}", WIDTH, subsequent_indent="  ")
+            click.echo(textwrap.indent(entry, "  "))
         click.echo()

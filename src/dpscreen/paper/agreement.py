@@ -99,10 +99,6 @@ class RowIndex:
         for row in sorted(rows, key=lambda row: row.trial):
             self._rows[row.suite, row.data, row.method].append(row)
 
-    def all_rows(self) -> list[TrialRow]:
-        """Return every row."""
-        return [row for rows in self._rows.values() for row in rows]
-
     def rows(self, suite: str, data: str, method: str) -> list[TrialRow]:
         """Return the trials of one method on one data set."""
         return self._rows.get((suite, data, method), [])
@@ -344,17 +340,13 @@ def check_control(index: RowIndex) -> tuple[ControlCheck, ...]:
 
 
 class ZeroStartCheck(NamedTuple):
-    """Density of DP-FW and RNM-Screen from a zero start, paired by trial (erratum E9).
-
-    `effect` says what screening changes: F1, density and error without it and with it.
-    """
+    """Density of DP-FW and RNM-Screen from a zero start, paired by trial (erratum E9)."""
 
     data: str
     dp_fw: Estimate
     rnm: Estimate
     sparser: int
     trials: int
-    effect: str
 
 
 def check_zero_start(index: RowIndex) -> tuple[ZeroStartCheck, ...]:
@@ -364,18 +356,8 @@ def check_zero_start(index: RowIndex) -> tuple[ZeroStartCheck, ...]:
         pairs = index.paired(*((ZERO_START, data, name, "density") for name in FROM_ZERO))
         dense, screened = (mean_of(pair[k] for pair in pairs) for k in (0, 1))
         if dense and screened:
-            effects = []
-            for metric, shown, digits in (
-                ("f1", "F1", 3),
-                ("density", "density", 3),
-                ("mse", "MSE", 2),
-            ):
-                means = [index.estimate(ZERO_START, data, name, metric) for name in FROM_ZERO]
-                effects.append(f"{shown} " + " → ".join(f"{m.mean:.{digits}f}" for m in means if m))
             sparser = sum(with_ < without for without, with_ in pairs)
-            found.append(
-                ZeroStartCheck(data, dense, screened, sparser, len(pairs), ", ".join(effects))
-            )
+            found.append(ZeroStartCheck(data, dense, screened, sparser, len(pairs)))
     return tuple(found)
 
 

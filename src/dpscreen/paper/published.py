@@ -1,8 +1,8 @@
 """What the paper prints: every result of Tables 1 to 5, its settings, figures and claims.
 
-The figures live in `published.json`, typed in from the paper; this module only reads and checks
-them. Descriptions paraphrase. The paper's figures are known from captions and text, so
-their axes are what those imply.
+The numbers live in `published.json`, typed in from the paper, and corrections in `errata.json`;
+this module only reads them. Descriptions paraphrase. The paper's figures are known from captions
+and text, so their axes are what those imply.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ from functools import cache
 from importlib.resources import files
 from itertools import product
 from typing import Any, NamedTuple
-
-# All results are printed to three decimals.
-ROUNDING = 0.0005
 
 
 class CellKey(NamedTuple):
@@ -91,6 +88,24 @@ class PublishedFigure:
     note: str
 
 
+@dataclass(frozen=True)
+class Erratum:
+    """A statement of the paper that needs a correction.
+
+    `claim` quotes it, `reason` derives why it fails, `evidence` has numbers, `command` shows it,
+    and `matters` says how much depends on it. The proofs are in docs/errata.md.
+    """
+
+    key: str
+    title: str
+    kind: str
+    claim: str
+    reason: str
+    evidence: str
+    command: str
+    matters: str
+
+
 @cache
 def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     """Every result cell, in reading order; of one table if `table` is given."""
@@ -125,6 +140,12 @@ def published_figures() -> Mapping[int, PublishedFigure]:
 
 
 @cache
+def errata() -> Mapping[str, Erratum]:
+    """E1 to E11 by key."""
+    return {row["key"]: Erratum(**row) for row in packaged_json("errata.json")}
+
+
+@cache
 def known_inconsistencies() -> Mapping[CellKey, str]:
     """Cells that contradict the paper itself or resist replication, each with the reason."""
     return {
@@ -147,41 +168,3 @@ def _content() -> Any:
 def packaged_json(name: str) -> Any:
     """Return the content of a JSON file of this package."""
     return json.loads(files("dpscreen.paper").joinpath(name).read_text(encoding="utf-8"))
-
-
-# --- do the tables agree with themselves? -------------------------------------------------------
-
-
-def densities_outside_rates() -> tuple[str, ...]:
-    """The data sets whose printed density lies outside [FPR, TPR], rounding allowed for.
-
-    For any K the density is a weighted mean of the two, so none should.
-    """
-    found = []
-    for cell in published_cells():
-        if cell.metric == "tpr":
-            density, *rates = (
-                published_value(cell.table, cell.data, cell.method, name)
-                for name in ("density", "tpr", "fpr")
-            )
-            if not min(rates) - 2 * ROUNDING <= density <= max(rates) + 2 * ROUNDING:
-                found.append(cell.data)
-    return tuple(found)
-
-
-def f1_ceiling(tpr: float) -> float:
-    """Largest mean F1 over trials whose mean true positive rate is `tpr`: 2·TPR/(1 + TPR).
-
-    It is reached without false positives; as it is concave in TPR, averaging cannot exceed it.
-    """
-    return 2 * tpr / (1 + tpr)
-
-
-def single_run_count(rate: float, total: int) -> int | None:
-    """The whole number k for which k/total is printed as `rate`, if there is one.
-
-    Averages over many trials seldom pass when `total` is small; a single run always does.
-    """
-    count = round(rate * total)
-    # A tie in the fourth decimal may have been rounded either way.
-    return count if abs(count / total - rate) <= ROUNDING + 1e-12 else None

@@ -22,9 +22,8 @@ from dpscreen.paper.agreement import (
     summarise,
 )
 from dpscreen.paper.claims import check_claims
-from dpscreen.paper.errata import errata
 from dpscreen.paper.figures import DASHES, NUMBERS, figure_view, write_figure
-from dpscreen.paper.published import label
+from dpscreen.paper.published import errata, label
 from dpscreen.paper.results import Skipped, TrialRow
 from dpscreen.paper.suites import LONG
 from dpscreen.paper.tables import FEWEST, all_tables, to_markdown
@@ -69,7 +68,7 @@ class Report:
         self.claims = [claims[key] for key in dict.fromkeys((*FEATURED, *claims))]
         verdicts = Counter(claim.verdict for claim in self.claims)
         self.tally = ", ".join(f"{verdicts[one]} {MANY[one]}" for one in MANY if verdicts[one])
-        self.errata = errata(index)
+        self.errata = errata().values()
         own = (row.trial + 1 for row in rows if row.suite not in LONG.values())
         self.most_trials = max(own, default=0)
 

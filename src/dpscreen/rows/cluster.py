@@ -1,7 +1,8 @@
-"""Private rows of Dask: on a cluster, where sums are made and only sums travel, or in this process.
+"""Private rows of Dask: on a cluster, where sums are made and only sums travel, or as arrays.
 
 Each partition becomes a `RowPart` in a worker's memory (`rows/worker.py`). Workers draw no noise,
-so a question asked twice releases nothing.
+so a question asked twice releases nothing. Without a cluster, partitions are computed once and put
+together.
 """
 
 from __future__ import annotations
@@ -11,31 +12,27 @@ import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpscreen._core.arrays import Integers, Mask
 from dpscreen.rows.parts import PartedDesign, Question
-from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
+from dpscreen.rows.source import ArrayRows, Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.worker import (
     Failed,
     Key,
     Work,
     answer_part,
+    checked,
     count_part,
     forget,
-    joined,
     part_length,
     summed,
 )
 
 PATIENCE = 120.0
 """For how many seconds a cluster may have no workers at all."""
-
-MOST_TASKS = 64
-"""How many tasks a question is for threads of this process, at most; rows are put together."""
 
 
 class ClusterFailed(RowsLost):
@@ -44,10 +41,7 @@ class ClusterFailed(RowsLost):
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Where some rows are: futures of features and target, and which of the rows are meant.
-
-    In this process, they are arrays.
-    """
+    """Where some rows are: futures of features and target, and which of the rows are meant."""
 
     X: Any
     y: Any
@@ -163,38 +157,10 @@ def _gathered(get: Callable[[], Sequence[Any]], problem: str) -> list[Any]:
     raise ClusterFailed(f"{problem} ({reason}).")
 
 
-class Threads:
-    """A crew of this process: Dask's own scheduler, where there is no cluster."""
-
-    def total(self, work: Work, partitions: Sequence[Partition], *args: Any) -> Integers:
-        """Return the sum of the partitions' answers."""
-        from dask.delayed import delayed
-
-        # Arguments are bound, so that Dask hashes no row.
-        jobs = [partial(work, *part.asked_with, *args) for part in partitions]
-        answers = self.made([delayed(job, pure=False)() for job in jobs], scheduler="threads")
-        return np.asarray(np.sum(answers, axis=0, dtype=np.int64))
-
-    def made(self, values: Sequence[Any], **how: Any) -> list[Any]:
-        """Compute delayed values."""
-        from dask.base import compute
-
-        def get() -> Sequence[Any]:
-            return compute(*values, **how)  # type: ignore[no-untyped-call, no-any-return]
-
-        return _gathered(get, "Dask could not compute the rows")
-
-    def run(self, work: Work, *args: Any) -> None:
-        """Run something here."""
-        work(*args)
-
-
 class ClusterRows(RowSource):
-    """Partitions of rows on a cluster, or of this process."""
+    """Partitions of rows on a cluster."""
 
-    def __init__(
-        self, crew: Crew | Threads, partitions: Sequence[Partition], n_features: int
-    ) -> None:
+    def __init__(self, crew: Crew, partitions: Sequence[Partition], n_features: int) -> None:
         self._crew, self._partitions = crew, partitions
         self.n_features = n_features
         self.n_rows = sum(
@@ -218,18 +184,6 @@ class ClusterRows(RowSource):
             replace(part, n_rows=length) for part, length in zip(parts, lengths, strict=True)
         ]
         return cls(crew, counted, n_features)
-
-    @classmethod
-    def here(cls, X: Sequence[Any], y: Sequence[Any], n_features: int) -> ClusterRows:
-        """Compute delayed partitions once, by the scheduler that Dask is set to, and keep them."""
-        from dask.delayed import delayed
-
-        crew, run, pairs = Threads(), uuid.uuid4().hex, list(zip(X, y, strict=True))
-        size = -(-len(pairs) // MOST_TASKS)
-        groups = [pairs[first : first + size] for first in range(0, len(pairs), size)]
-        made = crew.made([delayed(joined, pure=False)(group, n_features) for group in groups])
-        parts = [Partition(X, y, len(y), (run, uuid.uuid4().hex)) for X, y in made]
-        return cls(crew, parts, n_features)
 
     def target_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(y, *args) over all partitions."""
@@ -264,11 +218,9 @@ class ClusterRows(RowSource):
 
 
 class ClusterDesign(PartedDesign):
-    """Rows on the lattice, in the memory of workers or of this process."""
+    """Rows on the lattice, in the memory of workers."""
 
-    def __init__(
-        self, crew: Crew | Threads, partitions: Sequence[Partition], units: PublicUnits
-    ) -> None:
+    def __init__(self, crew: Crew, partitions: Sequence[Partition], units: PublicUnits) -> None:
         super().__init__(units.n_candidates, units.loss)
         self._crew, self._partitions, self._units = crew, partitions, units
         self._name = uuid.uuid4().hex
@@ -281,7 +233,7 @@ class ClusterDesign(PartedDesign):
 # --- from Dask's collections ----------------------------------------------------------------------
 
 
-def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
+def cluster_rows(X: Any, y: Any) -> tuple[RowSource, tuple[str, ...] | None]:
     """Return the rows of a Dask array or data frame, and the names of its columns."""
     names, n_features = _columns(X)
     rows, targets = _partitions(X), _partitions(y)
@@ -293,8 +245,24 @@ def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
 
         client = get_client()
     if client is None:
-        return ClusterRows.here(rows, targets, n_features), names
+        return _computed(rows, targets, n_features), names
     return ClusterRows.of(client, rows, targets, n_features), names
+
+
+def _computed(X: Sequence[Any], y: Sequence[Any], n_features: int) -> ArrayRows:
+    """Compute delayed partitions once, by the scheduler that Dask is set to."""
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    pairs = zip(X, y, strict=True)
+    jobs = [delayed(checked, pure=False)(*pair, n_features) for pair in pairs]
+
+    def get() -> Sequence[Any]:
+        return compute(*jobs)  # type: ignore[no-untyped-call, no-any-return]
+
+    parts = _gathered(get, "Dask could not compute the rows")
+    features, targets = zip(*parts, strict=True)
+    return ArrayRows(np.concatenate(features), np.concatenate(targets))
 
 
 def _columns(X: Any) -> tuple[tuple[str, ...] | None, int]:

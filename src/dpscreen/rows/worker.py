@@ -1,4 +1,4 @@
-"""What is done with one partition of rows, on a worker of a cluster or in this process.
+"""What is done with one partition of rows on a worker of a cluster.
 
 A partition is kept as rows and on the lattice, in caches that may be lost at any time: whoever
 does not hold a partition, or not all moves to a point, makes up for it from the question alone.
@@ -141,14 +141,9 @@ def summed(given: list[tuple[Any, ...]], work: Work, args: tuple[Any, ...]) -> A
     return total
 
 
-def joined(pairs: list[tuple[Any, Any]], n_features: int) -> Any:
-    """Return neighbouring partitions as one, once all their cells have been looked over."""
-
-    def work() -> tuple[Array, Array]:
-        parts = [_rows_of(X, y, n_features, None) for X, y in pairs]
-        return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-
-    return _safely(work)
+def checked(X: Any, y: Any, n_features: int) -> Any:
+    """Return one partition as arrays, once all its cells have been looked over."""
+    return _safely(lambda: _rows_of(X, y, n_features, None))
 
 
 def forget(run: str) -> None:
