@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import json
 import os
 import signal
 import threading
@@ -34,7 +35,8 @@ def fill(tab, **values):
         selector = f"form[method=post] [name='{name.replace('_', '-')}']"
         tab.evaluate(
             f"(() => {{ const e = document.querySelector({selector!r}); e.value = {value!r};"
-            " e.dispatchEvent(new Event('change')); e.dispatchEvent(new Event('input')); })()"
+            " for (const one of ['change', 'input'])"
+            " e.dispatchEvent(new Event(one, {bubbles: true})); })()"
         )
 
 
@@ -209,6 +211,57 @@ def test_the_whole_way_by_keyboard_alone(tmp_path, width, scheme):
 def brightness(tab, expression):
     numbers = tab.evaluate(expression).removeprefix("rgb(").removesuffix(")").split(",")
     return sum(map(int, numbers)) / 3
+
+
+def press(tab, value, **chosen):
+    """Choose by the words of the options, and add or remove a term."""
+    for name, text in chosen.items():
+        selector = f"[name='{name.replace('_', '-')}']"
+        tab.evaluate(
+            f"(() => {{ const e = document.querySelector({selector!r}); e.value ="
+            f" [...(e.options ?? [])].find(o => o.text == {text!r})?.value ?? {text!r}; }})()"
+        )
+    before = tab.evaluate("performance.timeOrigin")
+    tab.click(f"button[{value}]")
+    tab.until(f"performance.timeOrigin != {before} && document.readyState == 'complete'")
+
+
+def test_terms_are_added_and_removed_by_clicking(tmp_path):
+    with entered(write_table(tmp_path / "survey.csv"), 360) as (running, tab):
+        declare(tab)
+        formula = "document.querySelector('#formula').textContent"
+        fill(tab, target="3")  # the formula follows what is chosen, without a button
+        tab.until(f"{formula} == 'cost ~ age + sex + score'")
+        tab.click("#terms summary")
+        press(tab, "value=square", column="age")
+        assert tab.evaluate(formula) == "cost ~ age + sex + score + I(age ** 2)"
+        press(tab, "value=logarithm", column="score")
+        refusal = "document.querySelector('#refusal')"
+        assert "log needs values above 0" in tab.evaluate(f"{refusal}.innerText")
+        assert tab.evaluate(f"{refusal}.checkVisibility()")
+        fits(tab, 360)
+        press(tab, "value=spline", column="score", knots="5, 50")
+        assert "between 0 and 10" in tab.evaluate(f"{refusal}.innerText")
+        assert tab.evaluate("document.querySelector('#knots').value") == "5, 50"
+        press(tab, "value=spline", knots="6 3")
+        press(tab, "value=interaction", first_column="age", second_column="sex")
+        chips = "[...document.querySelectorAll('.chips code')].map(e => e.innerText)"
+        terms = ["I(age ** 2)", "bs(score, knots=[3, 6])", "age:sex"]
+        assert tab.evaluate(chips) == terms
+        press(tab, "name=remove")  # the first
+        assert tab.evaluate(chips) == terms[1:]
+        saved = json.loads(declared(running))["dpscreen"]
+        assert saved["formula"] == "cost ~ age + sex + bs(score, knots=[3, 6]) + age:sex"
+        assert "features" not in saved
+        interest = "document.querySelector('[name=interest]').checkVisibility()"
+        assert not tab.evaluate(interest)
+        tab.click("#model-private-ols")
+        assert tab.evaluate(interest)
+        tab.click("[name=interest][value='term-1']")
+        fill(tab, rows="600")
+        fits(tab, 360)
+        tab.click("#next")
+        at(tab, "budget")
 
 
 # --- pages of others ------------------------------------------------------------------------------

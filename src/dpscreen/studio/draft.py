@@ -23,6 +23,7 @@ from dpscreen._core.words import how_many, outcome
 from dpscreen.families import family_of
 from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.tables.declaration import DataError
+from dpscreen.tables.formula import FormulaProblem, name_in_formula, read_formula
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
 
@@ -43,6 +44,13 @@ KIND_WORDS = {
 
 MOST_ROWS = 10**9
 LEAVE_OUT, MARK, GROUPS, BARE = "leave out", "decimalChar", "groupChar", "bareNumber"
+TERMS = {
+    "square": "I({0} ** 2)",
+    "logarithm": "log({0})",
+    "spline": "bs({0}, knots=[{1}])",
+    "interaction": "{0}:{1}",
+}
+"""What can be added to a formula by clicking; the two in the middle replace the column itself."""
 BETWEEN = {".": ",", ",": "."}
 """What stands between thousands, if anything does, by the sign of decimals."""
 
@@ -98,6 +106,15 @@ def _number(text: str) -> Any:
         return text or None
 
 
+def _numbers(text: str, decimal: str) -> list[float] | None:
+    """Return the numbers of a list in increasing order; None if it is none."""
+    apart = r"[;\s]+" if decimal == "," else r"[;,\s]+"
+    parts = [one.strip(",") for one in re.split(apart, text) if one.strip(",")]
+    found = [_number(_pointed(one, decimal)) for one in parts]
+    numbers = found and all(isinstance(one, int | float) for one in found)
+    return sorted(set(found)) if numbers else None
+
+
 TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -142,6 +159,10 @@ class Draft:
     descriptor: dict[str, Any]
     method: str = CHOICES[0].method
     intervals: bool = False
+    terms: list[str] = field(default_factory=list)
+    named: dict[str, set[str]] = field(
+        default_factory=lambda: {"interest": set(), "required": set()}
+    )
     rows: int | None = None
     rows_public: bool = False
     rate: float = 0.5
@@ -165,6 +186,7 @@ class Draft:
             found = cls(schema.to_dict(), reviewed={column.name for column in schema.fields})
             found.method = family_of(found.classes).sparse.method
             found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
+            found._take_formula(schema)
             return found
         made = new_schema(table, **written)
         proposals = [propose(entry["name"]) for entry in made["fields"]]
@@ -177,6 +199,21 @@ class Draft:
         semicolons = made.get("dialect", {}).get("delimiter") == ";"
         draft.write_decimals("," if semicolons else ".")  # programs write the two together
         return draft
+
+    def _take_formula(self, schema: TableSchema) -> None:
+        """Take a saved formula apart: into features, the transform of the target, and terms."""
+        formula = schema.block.formula
+        if self.block.pop("formula", None) is None:
+            return
+        if formula is None:
+            schema.check()
+        assert formula is not None
+        names = {name_in_formula(one["name"]): one["name"] for one in self.entries}
+        found = formula.term_texts
+        self.terms = [one for one in found if one not in names]
+        self.block["features"] = [names[one] for one in found if one in names]
+        self.block["target"] = formula.target
+        self.block["transform"] = dict(schema.block.transform)
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -340,9 +377,84 @@ class Draft:
         self.block["target"] = target or None
         self.block["unit"] = unit or None
         self.block["rows_per_unit"] = whole(rows_per_unit) if unit else None
+        self._choose(features)
+
+    @property
+    def formula(self) -> str:
+        """Return the question as a formula; without a target its left-hand side is open."""
+        terms = dict.fromkeys([*map(self._term_of, self.features), *self.terms])
+        return f"{self._term_of(self.target) if self.target else '…'} ~ {' + '.join(terms) or '…'}"
+
+    def _term_of(self, column: str) -> str:
+        """Return a column as a term, with the transform that is declared."""
+        name, word = name_in_formula(column), (self.block.get("transform") or {}).get(column)
+        return name if word is None else f"{word}({name})"
+
+    def numbers(self) -> list[str]:
+        """Return the columns that a term of one column can be made of."""
+        return [one["name"] for one in self.entries if kind_of(one) in ("number", "integer")]
+
+    def add_term(self, kind: str, first: str, second: str, *, knots: str) -> str:
+        """Add a term of a column, or of two; return why it cannot be used, or "".
+
+        A logarithm and a spline stand in place of the column itself, other terms beside it.
+        """
+        needed = (first, second) if kind == "interaction" else (first,)
+        if "" in needed or len(set(needed)) < len(needed):
+            return message("studio.term-columns" if needed[1:] else "studio.term-column")
+        for name in needed:
+            if name in (self.block.get("target"), self.block.get("unit")):
+                return message("studio.term-of-target", name=name)
+        names, given = [*map(name_in_formula, needed)], _numbers(knots, self.decimal)
+        if kind == "spline":
+            if given is None:
+                return message("studio.term-knots")
+            names.append(", ".join(f"{one:g}" for one in given))
+        try:
+            made = read_formula(f"_ ~ {TERMS[kind].format(*names)}")
+            plain = TableSchema.from_dict(self.descriptor | {"dpscreen": {}})  # no transforms
+            made.features({one.name: one for one in plain.fields})
+        except FormulaProblem as problem:
+            return str(problem)
+        (text,) = made.term_texts
+        if text in self.terms:
+            return message("studio.term-twice", term=text)
+        self.terms.append(text)
+        replaced = kind in ("logarithm", "spline")
+        kept = set(self.features).difference(needed) if replaced else {*self.features, *needed}
+        self._choose(kept)
+        return ""
+
+    def remove_term(self, place: int) -> None:
+        """Remove a term; the columns that it was made of are features again."""
+        if place < len(self.terms):
+            text = self.terms.pop(place)
+            self._choose({*self.features, *read_formula(f"_ ~ {text}").names})
+
+    def _choose(self, features: Iterable[str]) -> None:
         self.block["features"] = list(features)
         self.block["features"] = self.features
         self.cache.clear()
+
+    @property
+    def settings(self) -> dict[str, list[str]]:
+        """Return the coefficients of interest of a table, and those that it never drops."""
+        if not choice_of(self.method).table:
+            return {}
+        schema = self.checked()
+        parts = {one: list(schema.field(one).feature_names) for one in self.features}
+        if schema.derived:
+            written = {one: self._term_of(one) for one in self.features}
+            written |= {one: one for one in self.terms}
+            parts = {
+                name: [one.name for one in schema.derived if one.term == text.replace("`", "")]
+                for name, text in written.items()
+            }
+        chosen = {
+            setting: [one for name, features in parts.items() if name in names for one in features]
+            for setting, names in self.named.items()
+        }
+        return {setting: features for setting, features in chosen.items() if features}
 
     def problems(self) -> list[Message]:
         """Return what keeps the question from being asked, in the page's words."""
@@ -369,6 +481,10 @@ class Draft:
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""
         block = self.block | {"features": self.features}
+        if self.terms and self.target:
+            block = block | {"formula": self.formula}
+            del block["features"]
+            block.pop("transform", None)
         return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
 
     @_once
@@ -399,7 +515,8 @@ class Draft:
     def fingerprint(self) -> str:
         """Return a short word that changes with everything that a release depends on."""
         parts = (self._completed().to_dict(), self.method, self.intervals, self.rows_used)
-        text = json.dumps([*parts, self.epsilon, self.delta], sort_keys=True)
+        named = [sorted(one) for one in self.named.values()]
+        text = json.dumps([*parts, named, self.epsilon, self.delta], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property

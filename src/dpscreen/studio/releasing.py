@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import FileResponse, Response
 
-from dpscreen._core.words import figure, how_many, shortened
+from dpscreen._core.words import figure, how_many, listed, shortened
 from dpscreen.studio import work
 from dpscreen.studio.questions import choice_of
 from dpscreen.studio.server import framed, notice
@@ -20,6 +20,7 @@ from dpscreen.studio.views import Go, StepRequest, View
 MOST_COMPARED, MOST_FEATURES = 5, 40
 SHOWN_OTHERWISE = ("method", "target", "date")
 """Facts of a comparison that have another form here."""
+NAMED = {"interest": "Of interest", "required": "Always kept"}
 WRONG_NAME = "That is not the data set's name. Nothing was started."
 
 
@@ -50,6 +51,8 @@ def release(session: Session, request: StepRequest) -> View | Go:
         "ticket": session.ticket(),
         "facts": [
             ("Model", f"{choice_of(draft.method).title}: {draft.in_words}"),
+            *([("Formula", draft.formula)] if draft.terms else []),
+            *((NAMED[name], listed(found)) for name, found in draft.settings.items()),
             ("Intervals", "yes, from half of the rows" if draft.intervals else intervals),
             ("Protects", "one row" if unit is None else f"one {unit}, at most {most} of it"),
             ("Spends", f"epsilon {draft.epsilon:g} at delta {session.delta(ledger):g}"),

@@ -119,6 +119,7 @@ class Session:
             self.delta(ledger),
             n_rows=draft.rows_used,
             inference="split" if draft.intervals else None,
+            settings=draft.settings,
         )
 
     def obstacles(self, ledger: PrivacyLedger) -> list[str]:

@@ -16,7 +16,7 @@ import shutil
 import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dpscreen._core.files import NotStrictJson, strict_json
@@ -51,6 +51,7 @@ class ReleaseRecord:
     n_rows: int | None
     inference: str | None
     ledger: str
+    settings: Mapping[str, list[str]] = field(default_factory=dict)
 
     def command(self) -> str:
         """Return the command line that fits the same model, and spends as much again."""
@@ -58,6 +59,12 @@ class ReleaseRecord:
         words += ["--epsilon", f"{self.epsilon!r}", "--delta", f"{self.delta!r}"]
         words += ["--method", self.method]
         words += ["--inference", self.inference] if self.inference else []
+        words += [
+            word
+            for key, names in self.settings.items()
+            for one in names
+            for word in (f"--{key}", one)
+        ]
         words += ["--rows-public", str(self.n_rows)] if self.n_rows else []
         words += ["--ledger", self.ledger, "-o", "model.json", "--report", "page.html"]
         return shlex.join(words) + "\n"
@@ -65,7 +72,7 @@ class ReleaseRecord:
     def script(self) -> str:
         """Return the Python script that fits the same model, and spends as much again."""
         choice = choice_of(self.method)
-        given = {"n_rows": self.n_rows, "inference": self.inference}
+        given = {"n_rows": self.n_rows, "inference": self.inference, **self.settings}
         more = "".join(f"    {name}={one!r},\n" for name, one in given.items() if one is not None)
         return SCRIPT.format(
             kind=choice.estimator,

@@ -13,7 +13,7 @@ from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.privacy.budget import Budget, posterior
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
-from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, kind_of, whole
+from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, TERMS, Draft, kind_of, whole
 from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.studio.server import framed
 from dpscreen.studio.session import Problems, Session
@@ -136,12 +136,14 @@ def question(session: Session, request: StepRequest) -> View | Go:
     if not _table_is_ready(session):
         return Go("table")
     session.simulations.start()
-    draft, problems = session.draft, []
+    draft, problems, edited, refusal = session.draft, list[Message](), False, ""
     if request.posted:
         with session.lock:
             problems = _take_question(session, request)
+            edited, refusal = _take_term(draft, request)
             draft.save(session.shelf.schema_file)
-        if not problems:
+        problems = [] if edited else problems
+        if not (problems or edited):
             return Go("budget")
     chosen, first_time = set(draft.features), draft.block.get("features") is None
     content = {
@@ -154,6 +156,10 @@ def question(session: Session, request: StepRequest) -> View | Go:
         "rows_per_unit": draft.block.get("rows_per_unit") or 1,
         "models": CHOICES,
         "draft": draft,
+        "numbers": draft.numbers(),
+        "typed": request.text,
+        "edited": edited,
+        "refusal": refusal,
         "problems": problems,
     }
     return View("question.html", content, 422 if problems else 200)
@@ -170,6 +176,10 @@ def _take_question(session: Session, request: StepRequest) -> list[Message]:
         _picked(draft.possible_units(), request.text("unit")),
         request.text("rows-per-unit"),
     )
+    known = {str(place): name for place, name in enumerate(usable)}
+    known |= {f"term-{place}": text for place, text in enumerate(draft.terms)}
+    for name in draft.named:
+        draft.named[name] = {known[one] for one in request.all(name) if one in known}
     if request.text("model") in {one.method for one in CHOICES}:
         draft.method = request.text("model")
     choice = choice_of(draft.method)
@@ -186,6 +196,19 @@ def _take_question(session: Session, request: StepRequest) -> list[Message]:
             return [*problems, message("studio.rate-not-a-share")]
         draft.rate = percent / 100
     return problems
+
+
+def _take_term(draft: Draft, request: StepRequest) -> tuple[bool, str]:
+    """Add or remove a term, or just show the formula: whether so, and what is wrong with it."""
+    kind, refusal, usable = request.text("term"), "", draft.usable()
+    if kind in TERMS:
+        pair = tuple(_picked(usable, request.text(f"{one}-column")) for one in ("first", "second"))
+        single = _picked(draft.numbers(), request.text("column")), ""
+        columns = pair if kind == "interaction" else single
+        refusal = draft.add_term(kind, *columns, knots=request.text("knots"))
+    if request.text("remove").isdecimal():
+        draft.remove_term(request.whole("remove"))
+    return bool({"term", "remove"} & set(request.form)), refusal
 
 
 def _picked(names: list[str], place: str) -> str:

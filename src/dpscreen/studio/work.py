@@ -14,7 +14,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
@@ -89,6 +89,7 @@ class FitOrder:
     delta: float
     n_rows: int | None
     inference: str | None
+    settings: dict[str, list[str]] = field(default_factory=dict)
 
     def prepared(self, n_rows: int | None) -> tuple[Any, Any]:
         """Return the schema and the estimator, with everything checked; raise if it is wrong."""
@@ -101,7 +102,8 @@ class FitOrder:
         schema.check()
         budget = Budget(self.epsilon, self.delta)
         try:
-            request = request_for(schema, budget, n_rows=n_rows, inference=self.inference)
+            given: Any = {"inference": self.inference, "settings": self.settings}
+            request = request_for(schema, budget, n_rows=n_rows, **given)
             return schema, estimator(self.method, request)
         except (ValueError, TypeError) as problem:
             raise FitFailed(str(problem)) from None
@@ -192,7 +194,7 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     declared = schema.to_dict()
     content = encoded(replace(model.released(), schema=declared))
     files = {"model.json": content, "schema.json": schema_text(declared).encode()}
-    shared = ("method", "epsilon", "delta", "n_rows", "inference")
+    shared = ("method", "epsilon", "delta", "n_rows", "inference", "settings")
     record = ReleaseRecord(
         ticket=order.ticket,
         at=datetime.now(UTC).isoformat(timespec="seconds"),

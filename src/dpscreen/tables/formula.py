@@ -11,6 +11,7 @@ and the refusal names what to write instead. docs/guide/formulas.md is for users
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,6 +87,15 @@ class Formula:
         used = (name for one in factors for name in _names_in(_tree(one), self.quoted))
         return tuple(dict.fromkeys(used))
 
+    @property
+    def term_texts(self) -> tuple[str, ...]:
+        """The terms as they are written, names in backticks where they need them."""
+        texts = (":".join(one) for one in self.terms)
+        return tuple(
+            re.sub(r"quoted_name_(\d+)", lambda found: f"`{self.quoted[int(found[1])]}`", one)
+            for one in texts
+        )
+
     def features(self, columns: Mapping[str, Column]) -> tuple[DerivedColumn, ...]:
         """Return the derived columns, for columns that are declared completely."""
         return tuple(_Builder(self, columns).features())
@@ -118,6 +128,11 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
     if not found:
         raise FormulaProblem("there is no term beside the intercept.")
     return Formula(text, target, transform, found, tuple(quoted))
+
+
+def name_in_formula(name: str) -> str:
+    """Return the name of a column as a formula has it: in backticks if it is no identifier."""
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"`{name}`"
 
 
 def _placeholder(name: str, quoted: list[str]) -> str:

@@ -138,9 +138,21 @@ const question = document.getElementById("question");
 if (question) {
   const models = [...question.elements.model], target = document.getElementById("target");
   const ofOutcomes = (one) => "outcomes" in one.dataset;
+  const formula = async () => { // as the page would be shown after a button, but that it stays
+    const form = new URLSearchParams(new FormData(question));
+    form.set("term", "show");
+    const answer = await fetch("question", { method: "POST", body: form }).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    document.getElementById("formula").replaceWith(page.getElementById("formula"));
+  };
+  question.addEventListener("change", (event) => {
+    if (["feature", "target"].includes(event.target.name)) formula();
+  });
   for (const button of question.querySelectorAll("[data-all]")) {
     button.addEventListener("click", () => {
       for (const one of question.querySelectorAll("[name=feature]")) one.checked = button.dataset.all;
+      formula();
     });
   }
   target.addEventListener("change", () => { // as the command line does: two outcomes, binary
