@@ -90,6 +90,11 @@ def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():
     assert model.summary().frame["effect"].iloc[0] == model.params.iloc[0]  # the step is 0→1
 
 
+def test_a_model_without_effects_has_an_empty_plot():
+    axes = fitted("ols without").plot(Figure().subplots())
+    assert not axes.get_yticklabels()
+
+
 def test_outcomes_are_drawn_as_odds_ratios():
     X, y = rows()
     model = PrivateLogisticLasso(epsilon=1, delta=1e-6, feature_bounds=(0, 1)).fit(X, y > 0.5)

@@ -15,10 +15,9 @@ from dpscreen.families import Quality
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.linear import shown_summary
 from dpscreen.models.page import render_model_page
 from dpscreen.models.page.effects import effects_of, plot_release
-from dpscreen.models.release import summary_of
+from dpscreen.models.summary import summary_of
 
 QUALITY = Quality(0.632, 0.146, 0.814, 0.26, 0.24, 0.45, True, (1.0,), (1.0,))
 
@@ -50,7 +49,7 @@ def test_effects_are_per_cent(kind, transform, what):
     first = release.selected[0]
     percent = 100 * math.expm1(release.effects[first])
     shown = f"{number(percent, digits=4)} %"
-    summary = shown_summary(release)
+    summary = summary_of(release)
     assert f"Effect: of the step on {what}, in per cent." in words(summary)
     assert "effect\u00a0%" in str(summary)
     assert cell(percent, digits=4) in words(summary).split()
@@ -80,7 +79,7 @@ def test_pictures_and_pages_are_in_per_cent():
 def test_quality_says_that_it_is_of_the_transformed_target(kind):
     """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
     release = replace(logged(kind), quality=QUALITY)
-    assert "On log(cost): R² 0.632" in words(shown_summary(release))
+    assert "On log(cost): R² 0.632" in words(summary_of(release))
     assert "on the scale of log(cost): R² 0.632" in words(explanation_of(release))
-    told = words(shown_summary(replace(release, schema=schema("none"))))
+    told = words(summary_of(replace(release, schema=schema("none"))))
     assert "On log(cost)" not in told

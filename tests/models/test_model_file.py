@@ -24,7 +24,8 @@ from dpscreen.models import file as model_file
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import ModelFileProblem, decoded, encoded, json_schema, to_dict
-from dpscreen.models.linear import LoadedModel, shown_summary
+from dpscreen.models.linear import LoadedModel
+from dpscreen.models.summary import summary_of
 
 every = pytest.mark.parametrize("kind", KINDS)
 SCHEMA = {"fields": [{"name": "age", "type": "number"}], "dpscreen": {"target": "y", "é": None}}
@@ -49,7 +50,7 @@ def refused(found):
 
 
 # --- what is written comes back -------------------------------------------------------------------
-SAID = {"summary": shown_summary, "explain": explanation_of, "to_model_card": model_card_of}
+SAID = {"summary": summary_of, "explain": explanation_of, "to_model_card": model_card_of}
 
 
 @every

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load
 from dpscreen._core.words import figure, markdown, number, percent, plain
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.release import marks_of, summary_of
+from dpscreen.models.summary import marks_of, summary_of
 
 every = pytest.mark.parametrize("kind", [one for one in KINDS if not one.startswith("ols")])
 

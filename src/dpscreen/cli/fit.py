@@ -193,7 +193,7 @@ def command(**given: Any) -> None:
         return
     check_budget(ready)
     from dpscreen.cli.show import as_data
-    from dpscreen.models.linear import shown_summary
+    from dpscreen.models.summary import summary_of
     from dpscreen.planning.fitting import check_table, fit_rows
     from dpscreen.planning.plan import USELESS
 
@@ -218,7 +218,7 @@ def command(**given: Any) -> None:
     if ready.options.as_json:
         console.show_json(as_data(release))
     else:
-        click.echo(str(shown_summary(release)))
+        click.echo(str(summary_of(release)))
     if ready.options.report is not None:
         _write_page(ready)
 

@@ -100,8 +100,7 @@ def _show_summary(model: LoadedModel, _given: dict[str, Any]) -> None:
 def as_data(release: Release) -> dict[str, Any]:
     """Return the summary and the statement of a model, ready for JSON."""
     from dpscreen.models.explain import explanation_of
-    from dpscreen.models.linear import shown_summary
-    from dpscreen.models.release import summary_of
+    from dpscreen.models.summary import summary_of
 
     summary = summary_of(release)
     return {
@@ -109,8 +108,8 @@ def as_data(release: Release) -> dict[str, Any]:
         "target": release.target,
         "about": dict(release.about),
         "features": [asdict(row) for row in summary.rows],
-        "intercept": summary.intercept,
-        "notes": list(shown_summary(release).notes),
+        "intercept": release.intercept,
+        "notes": list(summary.notes),
         "explanation": explanation_of(release),
         "statement": release.statement.to_dict(),
     }

@@ -10,7 +10,8 @@ from typing import Any
 from dpscreen._core.pictures import environment
 from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.release import Release, Summary, about_facts, promise_of, summary_of
+from dpscreen.models.release import Release, about_facts, promise_of
+from dpscreen.models.summary import Summary, summary_of
 
 TIERS = (1, 2, 3)
 

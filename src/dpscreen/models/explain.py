@@ -17,8 +17,8 @@ from dpscreen._core.words import (
     rounded_up,
 )
 from dpscreen.families.measures import NOISE
-from dpscreen.models.release import (
-    Release,
+from dpscreen.models.release import Release
+from dpscreen.models.summary import (
     about_constant,
     about_failure,
     prediction_of_all,

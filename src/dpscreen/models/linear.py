@@ -25,15 +25,9 @@ from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_al
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.pipelines import pipeline_of
 from dpscreen.models.raw import NoFormula, described_features
-from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
-from dpscreen.models.release import (
-    Release,
-    Summary,
-    checked_about,
-    promise_of,
-    regression_summary_of,
-    summary_of,
-)
+from dpscreen.models.regression_table import OddsTableModel, TableModel
+from dpscreen.models.release import Release, checked_about, promise_of
+from dpscreen.models.summary import Summary, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
 from dpscreen.tables.schema import SchemaProblem, TableSchema
@@ -42,13 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from sklearn.pipeline import Pipeline
-
-
-def shown_summary(release: Release) -> Summary | RegressionSummary:
-    """Return the summary of a release: a regression table, if it has one."""
-    if release.table is not None:
-        return regression_summary_of(release, release.table)
-    return summary_of(release)
 
 
 class LinearModel(RegressorMixin, BaseEstimator):
@@ -190,13 +177,13 @@ class PrivateLinearModel(LinearModel):
             return shown
         return f"{shown}  # {promise_of(fitted)}"
 
-    def summary(self) -> Summary | RegressionSummary:
+    def summary(self) -> Summary:
         """Return the selected features in a table, largest effect first; or a regression table.
 
         Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
         and intervals where there are any.
         """
-        return shown_summary(self.released())
+        return summary_of(self.released())
 
     def explain(self) -> str:
         """Return findings, how to read the numbers, privacy and its limits: a paragraph each.

@@ -17,17 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
-    LINEAR,
-    EffectScale,
-    PrintedTable,
-    cell,
     did_you_mean,
     listed,
     prose,
-    short_name,
     some,
-    step_words,
-    with_marks,
 )
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models.contrasts import (
@@ -599,67 +592,3 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         nuisance=marked["nuisance"],
         **arrays,
     )
-
-
-# --- the summary ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, repr=False)
-class RegressionSummary(PrintedTable):
-    """A regression table as statisticians know it. Print it, or use `frame`."""
-
-    title: str
-    table: RegressionTable
-    notes: tuple[str, ...]
-    steps: tuple[float, ...]
-    zero_one: tuple[bool, ...]
-    level: float = 0.95
-    scale: EffectScale = LINEAR
-    marks: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Return the table as a data frame."""
-        table = self.table
-        parts = (table.params, table.bse, table.tvalues, table.pvalues)
-        found = table.conf_int(self.level, constant=True)  # by place: a column may be called const
-        for place, part in enumerate(parts):
-            found.insert(place, part.name, part.to_numpy())
-        steps = np.append(self.steps, [np.nan] * (len(found) - len(self.steps)))
-        found.insert(6, "step", steps)
-        shown = {"": table.params}
-        if self.scale.ratio:
-            shown |= {"_low": found["low"], "_high": found["high"]}
-        for ending, coefficients in shown.items():
-            effects = (steps * coefficients.to_numpy()).tolist()
-            found[self.scale.column + ending] = list(map(self.scale.shown, effects))
-        return found
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether any feature has an interval."""
-        return bool(self.table.given[: self.table.n_features].any())
-
-    def _cells(self) -> list[list[str]]:
-        tails = (1 - self.level) / 2
-        head, ends = ["", "coef", "std err", "t", "P>|t|"], [f"[{tails:.3g}", f"{1 - tails:.3g}]"]
-        name = self.scale.column_heading
-        head += ["step", name, *ends] if self.scale.ratio else [*ends, "step", name]
-        rows = list(enumerate(self.frame.iterrows()))
-        rows = rows if self.has_intervals else rows[len(self.steps) :]  # one reason is for all
-        body = [[*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows]
-        return with_marks([head, *body], [self.marks.get(place, "") for place, _ in rows])
-
-    def _effect(self, place: int, row: Any) -> list[str]:
-        """Return step and effect, as text, of ratios with their interval; of the constant none."""
-        told = [cell(value, digits=4) for value in row.iloc[7:]]
-        if place >= len(self.steps):
-            return [""] * (1 + len(told))
-        step = step_words(self.steps[place], self.zero_one[place])
-        return [step, *(["–"] * len(told) if np.isnan(row.iloc[0]) else told)]
-
-    def _row(self, name: Any, row: Any) -> list[str]:
-        coef, error, t, p, low, high = row.iloc[:6]
-        told = [cell(coef, digits=5), cell(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
-        told += [] if self.scale.ratio else [cell(low, digits=4), cell(high, digits=4)]
-        return [short_name(str(name)), *(["–"] * len(told) if np.isnan(coef) else told)]

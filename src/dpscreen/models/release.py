@@ -1,4 +1,4 @@
-"""What a fitted private model has released, in one place, and `model.summary()` of it.
+"""What a fitted private model has released, in one place.
 
 The summary, the explanation, the model card, the registry's entry and the model file are all made
 from this, so none of them can hold anything else.
@@ -6,7 +6,7 @@ from this, so none of them can hold anything else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,39 +16,29 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
-    FALSE_RATE,
     LINEAR,
     PER_CENT,
     WIDTH,
     YEAR,
     EffectScale,
-    PrintedTable,
-    cell,
-    how_many,
-    letters,
     listed,
     nice_step,
     number,
     outcome,
     plain,
     prose,
-    short_name,
     shortened,
     some,
-    step_words,
-    with_marks,
 )
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.families.measures import Measure, Measured
 from dpscreen.models.categories import (
     FrameColumns,
-    about_levels,
-    about_missing,
     declared_block,
     declared_numbers,
 )
-from dpscreen.models.delivery import BoundsNote, fallback_words
-from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
+from dpscreen.models.delivery import BoundsNote
+from dpscreen.models.regression_table import RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import COUNTS, Path
 from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
@@ -57,7 +47,7 @@ from dpscreen.solvers.selection import noise_p_values
 from dpscreen.tables.formula import FormulaProblem, formula_target
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
@@ -350,6 +340,8 @@ def about_facts(release: Release) -> list[tuple[str, str]]:
     return [(name, text) for name, text in told.items() if text]
 
 
+LONGEST_ABOUT = 500
+
 LOGARITHMS = {"log": "{}", "log1p": "1 + {}"}
 """Transforms of a target whose changes are ratios, and of what."""
 
@@ -385,373 +377,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
     )
 
 
-# --- the table that statsmodels users know --------------------------------------------------------
-
-LONGEST_ABOUT = 500
-
-REFIT = (
-    "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
-    "the interval is for{}: "
-)
-AS_RATIOS = ", both as {}s with the step"
-
-
-@dataclass(frozen=True)
-class SummaryRow:
-    """One selected feature, in the user's units.
-
-    Coefficients cannot be compared with each other. An effect can: it is the coefficient times
-    `step`, a step of the feature, so how far the prediction moves with that step, in units of the
-    target as it was fitted: of its logarithm, if that is declared. `zero_one` says that the step
-    is from 0 to 1.
-    """
-
-    feature: str
-    coefficient: float
-    step: float
-    effect: float
-    zero_one: bool
-    refit: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def step_words(self) -> str:
-        """Return the step as tables have it."""
-        return step_words(self.step, self.zero_one)
-
-    def interval(self, step: float = 1.0) -> tuple[float, float, float] | None:
-        """Return low end, refit and high end for a step; None if there is no interval."""
-        if self.low is None or self.refit is None or self.high is None:
-            return None
-        return self.low * step, self.refit * step, self.high * step
-
-
-@dataclass(frozen=True, repr=False)
-class Summary(PrintedTable):
-    """The selected features, largest effect first, with what may be said about them.
-
-    Print it, or use `frame`, a pandas data frame. In a notebook it shows itself as a table.
-    """
-
-    title: str
-    rows: tuple[SummaryRow, ...]
-    intercept: float
-    notes: tuple[str, ...]
-    has_intervals: bool
-    scale: EffectScale = LINEAR
-    marks: tuple[str, ...] = ()
-
-    def shown_interval(self, row: SummaryRow) -> tuple[float, float, float] | None:
-        """Return low end, refit and high end as tables have them: of coefficients, or ratios."""
-        found = row.interval(row.step if self.scale.ratio else 1.0)
-        if found is None or not self.scale.ratio:
-            return found
-        low, refit, high = map(self.scale.shown, found)
-        return low, refit, high
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Return the rows as a data frame, one for each selected feature."""
-        import pandas as pd
-
-        left_out = ("feature", "zero_one")
-        columns = [name for name in SummaryRow.__dataclass_fields__ if name not in left_out]
-        values = {
-            name: pd.Series([getattr(row, name) for row in self.rows], dtype="float64")
-            for name in columns
-        }
-        found = pd.DataFrame(values)
-        if self.scale != LINEAR:
-            shown = [self.scale.shown(row.effect) for row in self.rows]
-            found.insert(1, self.scale.column, shown)
-        found.index = pd.Index([row.feature for row in self.rows], dtype="object", name="feature")
-        return found
-
-    def _cells(self) -> list[list[str]]:
-        """Return the table as text: headings, features, and the intercept last."""
-        head = ["feature", "coefficient", "step", self.scale.column_heading]
-        head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
-        last = ["(intercept)", cell(self.intercept)] + [""] * (len(head) - 2)
-        return with_marks([head, *(self._row(row) for row in self.rows), last], [*self.marks, ""])
-
-    def _row(self, row: SummaryRow) -> list[str]:
-        cells = [short_name(row.feature), cell(row.coefficient), row.step_words]
-        cells.append(cell(self.scale.shown(row.effect), digits=4))
-        if self.has_intervals:
-            shown = self.shown_interval(row)
-            low, refit, high = [cell(one, digits=4) for one in shown] if shown else ["–"] * 3
-            cells += [refit, low, high]
-        return cells
-
-
-ESTIMATES = "coefficient", "standard_error", "low", "high"
-
-
-def summary_of(release: Release) -> Summary:
-    """Return the summary of a model."""
-    intervals, steps, zero_one = release.intervals, release.steps, release.zero_one
-    coefficients, effects = release.estimates, release.effects
-    rows = [
-        SummaryRow(
-            plain(release.names[j]),
-            float(coefficients[j]),
-            float(steps[j]),
-            float(effects[j]),
-            bool(zero_one[j]),
-            *(getattr(intervals.get(j), name, None) for name in ESTIMATES),
-        )
-        for j in release.selected
-    ]
-    marks, told = marks_of(release)
-    return Summary(
-        title=f"{_of_what(release)}: {len(rows)} of {release.n_features} features used",
-        rows=tuple(rows),
-        intercept=release.intercept,
-        notes=tuple(_lines_below(release, told)),
-        has_intervals=bool(intervals),
-        scale=release.scale_of_effects,
-        marks=tuple(marks.get(j, "") for j in release.selected),
-    )
-
-
-def regression_summary_of(release: Release, table: RegressionTable) -> RegressionSummary:
-    """Return the regression table of a model that has one."""
-    rows = "" if release.n_rows is None else f", {release.n_rows_words}"
-    features = how_many(table.n_features, "feature")
-    marks, told = marks_of(release)
-    return RegressionSummary(
-        f"{_of_what(release)}: {features}{rows}",
-        table,
-        tuple(_lines_below(release, told)),
-        tuple(release.steps.tolist()),
-        tuple(release.zero_one.tolist()),
-        scale=release.scale_of_effects,
-        marks=marks,
-    )
-
-
-def _of_what(release: Release) -> str:
-    name = plain(release.estimator)
-    return name if release.target is None else f"{name} of {short_name(release.target)}"
-
-
-PERCENT = "Effect: of the step on {}, in per cent."
-STEPS = " Steps are round numbers near a tenth of the width of the declared bounds."
-ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
-
-
-def about_effects(release: Release, longest: int | None = None) -> str:
-    """Say what an effect is, or an odds ratio."""
-    if release.scale_of_effects == PER_CENT:
-        return PERCENT.format(release.changed)
-    return release.words(release.family.words.effects_are, longest=longest)
-
-
-def prediction_of_all(release: Release) -> str:
-    """Return what a model without features predicts, in words: a number, or a probability."""
-    mean = float(release.family.inverse_link(np.array(release.intercept)))
-    scale, told = release.scale_of_target, release.family.words.constant(mean)
-    return told if scale is None else f"{told} for {scale}"
-
-
-def about_failure(release: Release) -> Iterator[str]:
-    """Say that the fit failed numerically, if it did, and what the model is then."""
-    if release.fallback is not None:
-        yield fallback_words(release.fallback)
-
-
-def _about_predictions(release: Release) -> Iterator[str]:
-    """Say what predictions are clipped to, what cells count as, and what has no interval."""
-    declared, table = (release.schema, release.categories), release.table
-    yield from release.family.target.clipped
-    yield from about_levels(release.names, *declared, () if table is None else table.left_out)
-    yield from about_missing(*declared, fills_target=not release.family.n_classes)
-    # One reason for all features is given with the meaning of intervals.
-    if table and (len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features):
-        numbers = None if release.schema is None else declared_numbers(release.schema)
-        alike: dict[str, list[str]] = {}
-        for j, reason in table.reasons.items():
-            is_truth = numbers is not None and table.names[j] not in numbers
-            words = prose(reason) + SHARE * (j in table.binary_bounds and not is_truth)
-            alike.setdefault(words, []).append(plain(table.names[j]))
-        yield from (f"{some(names)}: {words}" for words, names in alike.items())
-
-
-NOT_TESTED = (
-    "No coefficient is identifiable at this budget, so nothing was tested and nothing follows "
-    "about any feature."
-)
-NOT_DETECTED = (
-    "All coefficients of the model are 0. That does not show that a feature has no effect: "
-    "effects below the noise level of this budget are not detected."
-)
-
-
-SOME_DETECTED = (
-    "Of these, {} {} detected above the noise at this budget. The others have coefficients that "
-    "serve the predictions and say little about the features themselves."
-)
-NONE_DETECTED = (
-    "None of these is detected above the noise at this budget. Their coefficients say little about "
-    "the features, and the predictions may be no better than those of a constant."
-)
-
-
-def about_constant(release: Release) -> str:
-    """Say what a model without features is, and what does not follow from it."""
-    why = NOT_DETECTED if release.table is None else NOT_TESTED
-    return f"{why} The model predicts {prediction_of_all(release)} for every row."
-
-
-def reading_of(release: Release) -> Iterator[str]:
-    """Yield how to read the numbers: what the lines below a table leave to `explain()`, pages."""
-    if release.above_noise is not None:
-        names = [plain(release.names[j]) for j in release.chosen]
-        verb = "is" if len(names) == 1 else "are"
-        yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
-    if release.selected:
-        shares = release.schema is None and release.zero_one[release.selected].any()
-        yield about_effects(release) + STEPS + (ZERO_ONE if shares else "")
-    if release.clips_features:
-        yield "Features are clipped to their bounds before the coefficients apply."
-    yield from _about_predictions(release)
-    if release.why_no_intervals is not None:
-        yield prose(release.why_no_intervals)
-    elif release.inference is not None:
-        effects = release.scale_of_effects
-        refit = REFIT.format(AS_RATIOS.format(effects.heading) if effects.ratio else "")
-        yield ("" if release.table else refit) + prose(release.inference.wording)
-    if release.of_units:
-        yield EACH_AS_ONE
-    if release.quality is not None:
-        scale = release.scale_of_target
-        where = "" if scale is None else f", on the scale of {scale}"
-        yield f"Released quality{where}: {release.quality}"
-    notes = release.bounds_notes or ()
-    if len(notes) == 1:
-        yield f"Bounds: {prose(str(notes[0]))}."
-    elif notes:
-        names = [prose(note.name) for note in notes]
-        yield (
-            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
-            f"point, in {listed(names)}; bounds_notes_ has the details."
-        )
-
-
-EACH_AS_ONE = (
-    "Every unit counts as one, whatever the number of its rows: least squares with weights 1/m for "
-    "its m rows, and standard errors that are robust to correlation within units."
-)
-
-
-# --- below the table: footnotes and four lines ----------------------------------------------------
-
-UNRELIABLE = "sign not reliable"
-NO_INTERVAL, ONE_VALUE = "no interval", "most rows share one value"
-ADJUSTED_FOR = "adjusted for, not estimated"
-CLIPPED = "clipping bias of half a standard error or more, included"
-EXPLAINED = " (explain() says why)"
-
-
-def marks_of(release: Release, where: str = EXPLAINED) -> tuple[dict[int, str], str]:
-    """Return footnote letters by feature, and the line that explains them, in full if it is short.
-
-    In brief, cautions that differ in their reasons alone share a letter, and `where` says where the
-    reasons are.
-    """
-    shown = release.selected
-    if release.table is not None:
-        shown = list(range(release.n_features if release.intervals else 0))
-    cautions = {j: list(_cautions(release, j)) for j in shown}
-    full = _lettered({j: [one for _, one in found] for j, found in cautions.items()})
-    brief = _lettered({j: [one for one, _ in found] for j, found in cautions.items()})
-    if len(full[1]) < max(WIDTH, len(brief[1]) + len(where)):
-        return full
-    return brief if brief == full else (brief[0], brief[1] + where)
-
-
-def _lettered(cautions: Mapping[int, Sequence[str]]) -> tuple[dict[int, str], str]:
-    """Return the letters of each feature, and what they stand for."""
-    texts = list(dict.fromkeys(one for found in cautions.values() for one in found))
-    letter = {text: letters(place) for place, text in enumerate(texts)}
-    marks = {
-        j: "".join(letter[one] for one in sorted(dict.fromkeys(found), key=texts.index))
-        for j, found in cautions.items()
-        if found
-    }
-    return marks, "; ".join(f"{letter[text]}: {text}" for text in texts)
-
-
-def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
-    """Yield what changes the meaning of a feature's coefficient, in brief and in full."""
-    table, name = release.table, release.names[j]
-    if not sign_is_reliable(release, j):
-        yield UNRELIABLE, UNRELIABLE
-    if release.intervals and j not in release.intervals:
-        why = NO_INTERVAL if table is None else table.reasons.get(j, NO_INTERVAL)
-        if table is not None and j in table.nuisance:
-            yield ADJUSTED_FOR, ADJUSTED_FOR
-        else:
-            yield NO_INTERVAL, prose(why).rstrip(".")
-    if table is not None and table.is_clip_biased(j):
-        yield "clipping bias", CLIPPED
-    word = release.transform_of(name)
-    if word != "none":
-        yield (f"on the {word} scale",) * 2
-    if name in declared_numbers(release.schema, "date"):
-        yield ("per day",) * 2
-    if any(note.column == plain(name) for note in release.bounds_notes or ()):
-        yield ONE_VALUE, ONE_VALUE
-
-
-def sign_is_reliable(release: Release, j: int) -> bool:
-    """Whether an interval excludes 0; without intervals, whether noise is an unlikely cause.
-
-    What has no interval beside others that have one is marked for that.
-    """
-    found = release.intervals.get(j)
-    if found is not None:
-        agrees = release.estimates[j] * found.coefficient > 0
-        return found.low * found.high > 0 and agrees
-    if release.intervals:
-        return True
-    if release.above_noise is not None:
-        return j in release.above_noise
-    chances = release.noise_p_values
-    return chances is None or not chances[j] > FALSE_RATE
-
-
-def _lines_below(release: Release, marks: str) -> Iterator[str]:
-    """Yield at most four lines: failure or footnotes, how to read, quality, privacy."""
-    target = any(note.column is None for note in release.bounds_notes or ())
-    lines = [marks] * bool(marks) + [f"target: {ONE_VALUE}"] * target
-    if release.table is not None and not release.fit_intercept:
-        lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
-    if release.table is not None and release.table.is_shiftable:
-        what = "units" if release.of_units else "rows"
-        lines.append(f"groups under {release.table.undetected:.0f} {what} can go undetected")
-    told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
-    if told:
-        yield " ".join(told)
-    yield _how_to_read(release)
-    if release.quality is not None:
-        scale = release.scale_of_target
-        yield release.quality.line if scale is None else f"On {scale}: {release.quality.line}"
-    yield promise_of(release.statement, brief=True)
-
-
-def _how_to_read(release: Release) -> str:
-    table, effects = release.table, about_effects(release, 20)
-    if not release.selected:
-        what = "coefficient is identifiable" if table else "effect is above the noise"
-        return f"No {what} at this budget. Predicts {prediction_of_all(release)} for every row."
-    if release.intervals:
-        return f"{effects} 95 % intervals{': of the refit' if not table else ', not simultaneous'}."
-    if table is not None and release.inference is not None:
-        return prose(release.inference.wording)
-    return f"{effects} No intervals; explain() says why."
+# --- what travels with a model --------------------------------------------------------------------
 
 
 def promise_of(statement: PrivacyStatement, *, brief: bool = False) -> str:

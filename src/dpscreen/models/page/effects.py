@@ -13,7 +13,8 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import LINEAR, PER_CENT, EffectScale, figure, nice_step, shortened
-from dpscreen.models.release import Release, Summary, summary_of
+from dpscreen.models.release import Release
+from dpscreen.models.summary import Summary, summary_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,9 @@ class EffectPicture:
     def dominated(self) -> bool:
         """Whether the largest effect would flatten most others on a linear axis."""
         sizes = sorted(abs(self.drawn_at(line.effect)) for line in self.lines[:MOST_DRAWN])
-        return not self.scale.ratio and sizes[-1] > DOMINANT * sizes[len(sizes) // 2] > 0
+        if self.scale.ratio or not sizes:
+            return False
+        return sizes[-1] > DOMINANT * sizes[len(sizes) // 2] > 0
 
     @property
     def label(self) -> str:
@@ -142,7 +145,7 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
 def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
     """Write ratios as people do, on a logarithmic scale."""
     axes.set_xscale("log")
-    low, high = min(*values, 0.8), max(*values, 1.25)
+    low, high = min([*values, 0.8]), max([*values, 1.25])
     axes.set_xlim(low / 1.3, high * 1.3)
     wanted = [ratio for ratio in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100) if low / 1.3 <= ratio]
     ticks = [ratio for ratio in wanted if ratio <= high * 1.3]
