@@ -4,7 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -246,6 +246,34 @@ def nodes(kind: type | tuple[type, ...]) -> Iterator[tuple[Path, ast.AST]]:
 def test_no_class_name_stands_for_two_things():
     count = Counter(node.name for _, node in nodes(ast.ClassDef))
     assert [name for name, times in count.items() if times > 1] == []
+
+
+def undocumented(classes: Mapping[str, ast.ClassDef]) -> list[str]:
+    """Return public methods without a docstring of their own, or one that they inherit."""
+
+    def line(name: str) -> Iterator[ast.ClassDef]:
+        if name in classes:
+            yield classes[name]
+            for base in ast.walk(ast.Tuple(classes[name].bases)):
+                yield from line(base.id) if isinstance(base, ast.Name) else ()
+
+    def methods(one: ast.ClassDef) -> dict[str, bool]:
+        functions = [node for node in one.body if isinstance(node, ast.FunctionDef)]
+        return {node.name: ast.get_docstring(node) is not None for node in functions}
+
+    return [
+        f"{name}.{method}"
+        for name in classes
+        if not name.startswith("_")
+        for method in methods(classes[name])
+        if not method.startswith("_") and not any(methods(one).get(method) for one in line(name))
+    ]
+
+
+def test_every_public_method_has_or_inherits_a_docstring():
+    assert undocumented({node.name: node for _, node in nodes(ast.ClassDef)}) == []
+    text = "class A:\n def f(self): 'Doc.'\nclass B(A):\n def f(self): ...\n def g(self): ..."
+    assert undocumented({node.name: node for node in ast.parse(text).body}) == ["B.g"]
 
 
 def test_every_public_name_is_there():

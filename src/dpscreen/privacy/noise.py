@@ -133,7 +133,6 @@ class SecureNoise(Noise):
         return SecureNoise, ()
 
     def words(self, count: int) -> Words:
-        """Return the next words of the stream."""
         self._check_owner()
         return np.frombuffer(self._stream.update(bytes(8 * count)), dtype=np.uint64)
 
@@ -162,7 +161,6 @@ class SeededNoise(Noise):
         self._generator = np.random.PCG64(named_seed(seed) if isinstance(seed, str) else int(seed))
 
     def words(self, count: int) -> Words:
-        """Return the next words of the stream."""
         return np.asarray(self._generator.random_raw(count), dtype=np.uint64)
 
 

@@ -186,18 +186,15 @@ class ClusterRows(RowSource):
         return cls(crew, counted, n_features)
 
     def target_total(self, count: Count, *args: Any) -> Integers:
-        """Return Σ count(y, *args) over all partitions."""
         return self._total("target", count, args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
-        """Return Σ count(X, *args) over all partitions."""
         return self._total("features", count, args)
 
     def _total(self, side: str, count: Count, args: tuple[Any, ...]) -> Integers:
         return self._crew.total(count_part, self._partitions, self.n_features, side, count, args)
 
     def lattice(self, units: PublicUnits) -> ClusterDesign:
-        """Return the rows on the lattice, where they are."""
         return ClusterDesign(self._crew, self._partitions, units)
 
     def close(self) -> None:
@@ -226,7 +223,6 @@ class ClusterDesign(PartedDesign):
         self._name = uuid.uuid4().hex
 
     def total(self, question: Question) -> Integers:
-        """Ask every partition where it is, and add up the answers."""
         return self._crew.total(answer_part, self._partitions, self._name, self._units, question)
 
 

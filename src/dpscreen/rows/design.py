@@ -92,21 +92,17 @@ class DensePoint(Point):
         self._row = np.empty(design.n_rows)
 
     def add(self, index: int, amount: float) -> None:
-        """Add to one unscaled weight."""
         self._v[index] += amount
         np.multiply(self.design.X[:, index], amount, out=self._row)
         self._fit += self._row
 
     def gradient(self) -> Array:
-        """Return Σ r_i x_i."""
         return np.asarray(self.design.X.T @ self._residual(), dtype=np.float64)
 
     def fitted_norm(self) -> float:
-        """Return ‖Xw‖₂."""
         return abs(self.scale) * float(np.linalg.norm(self._fit))
 
     def squared_error(self) -> float:
-        """Return ‖Xw − y‖²."""
         residual = self._residual()
         return float(residual @ residual)
 
@@ -146,12 +142,10 @@ class GramPoint(Point):
         self._gram_v = design.gram @ unscaled if unscaled.any() else np.zeros(design.n_features)
 
     def add(self, index: int, amount: float) -> None:
-        """Add to one unscaled weight."""
         self._v[index] += amount
         self._gram_v += amount * self.design.gram[index]
 
     def gradient(self) -> Array:
-        """Return Σ r_i x_i."""
         return self.scale * self._gram_v - self.design.moment
 
     def fitted_norm(self) -> float:

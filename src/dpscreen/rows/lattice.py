@@ -289,25 +289,21 @@ class LatticeDesign(LatticeRows):
         return LatticePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
-        """Add amount·column to the fit of every row."""
         from dpscreen.rows import kernels
 
         kernels.add_column(fit, self.columns[feature], amount)
 
     def dense_columns(self, chosen: Integers) -> Narrow:
-        """Return a few columns, one array each."""
         every = np.array_equal(chosen, np.arange(self.n_features))
         return self.columns if every else self.columns[chosen]
 
     def column_squares(self) -> Integers:
-        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
         squares = np.empty(self.n_features, dtype=np.int64)
         for j, column in enumerate(self.columns):
             squares[j] = _sums(column[None], column)[0]
         return squares
 
     def sums(self, levels: Narrow) -> Integers:
-        """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
 
     @keeps_last
@@ -317,12 +313,10 @@ class LatticeDesign(LatticeRows):
 
     @keeps_last
     def only(self, chosen: Integers) -> LatticeDesign:
-        """Return the rows with some of their columns."""
         return self._with(self.columns[chosen])
 
     @keeps_last
     def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
-        """Return the first features of all rows, clipped in norm."""
         columns = self.columns[:n_features]
         factors = short_factors(squared_lengths(columns), row_norm)
         return self._with(np.trunc(columns * factors).astype(np.int16))
@@ -390,7 +384,6 @@ class LatticePoint(ExactPoint):
         return np.clip(levels, -most, most).astype(np.int16)
 
     def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i for every feature."""
         return self.design.capped(cell_clip).sums(self.residual_levels(clip))
 
     def signed_scores(
@@ -402,21 +395,17 @@ class LatticePoint(ExactPoint):
         return self.design.capped(cell_clip).only(allowed).sums(self.residual_levels(clip))
 
     def residual_total(self, clip: float) -> int:
-        """Return the sum of the residual levels."""
         return int(self.residual_levels(clip).sum(dtype=np.int64))
 
     def residual_counts(self, clip: float) -> Integers:
-        """Return how many residual levels have size 0, 1, …, 2^14."""
         sizes = np.abs(self.residual_levels(clip))
         return np.bincount(sizes, minlength=LEVELS + 1).astype(np.int64)
 
     def fit_total(self, count: FitCount, *args: Any) -> Integers:
-        """Return count(fitted values, targets, *args)."""
         scale, _, _ = self._rounding(1.0)
         return count(scale * self._fit.astype(np.float64), self.design.target, *args)
 
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
-        """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
         residuals = self.residual_levels(rule.residual_bound)
         fitted = self.fitted_levels(rule.radius)
         return np.concatenate(
@@ -428,11 +417,9 @@ class LatticePoint(ExactPoint):
         )
 
     def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
-        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
         return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
 
     def short_products(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σψx over short rows, each residual ψ shrunk by its row's factor, in 1/2^28."""
         rows, factors = self.design.made_short(short)
         return _sums(rows, short_residuals(self.residual_levels(clip), factors))
 
@@ -447,7 +434,6 @@ class LatticePoint(ExactPoint):
         return count(rows, self.design.short_squares(mixed), residuals, *args)
 
     def curved_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return count(rows, ‖x‖², roots of means, *args)."""
         design, (scale, per_unit, most) = self.design, self._rounding(clip)
         nothing, roots = np.zeros(design.n_rows), np.empty(design.n_rows, dtype=np.int16)
         design.loss.levels(self._fit, nothing, (scale / 2, per_unit, most), roots)
@@ -455,7 +441,6 @@ class LatticePoint(ExactPoint):
         return count(rows, design.short_squares(mixed), mixed.residuals(roots, factors), *args)
 
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
-        """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""
         rows, _ = self.design.made_short(short)
         return exact_gram(curved_rows(rows, self.residual_levels(1.0)))
 

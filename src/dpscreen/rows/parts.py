@@ -126,7 +126,6 @@ class PartedPoint(ExactPoint):
         return self.design.total(Question(name, args, point))
 
     def residual_total(self, clip: float) -> int:
-        """Return the sum of the residual levels."""
         return int(self.ask("residual_total", clip)[0])
 
     clipped_sums = _of_all_parts("clipped_sums")

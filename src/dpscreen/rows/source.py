@@ -260,19 +260,15 @@ class ArrayRows(RowSource):
         return ArrayRows(self.X[order], self.y[order], owners)
 
     def target_total(self, count: Count, *args: Any) -> Integers:
-        """Return count(y, *args)."""
         return count(self.y, *args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
-        """Return count(X, *args)."""
         return count(self.X, *args)
 
     def lattice(self, units: PublicUnits) -> ExactDesign:
-        """Return the rows in public units on the lattice."""
         return units.lattice_design(self.X, self.y, self.owners)
 
     def where(self, chosen: Mask) -> ArrayRows:
-        """Return the chosen rows."""
         return ArrayRows(self.X[chosen], self.y[chosen])
 
 

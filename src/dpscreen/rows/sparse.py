@@ -113,7 +113,6 @@ class SparseLatticeDesign(LatticeRows):
         return SparsePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
-        """Add amount·column to the fit of every row."""
         from dpscreen.rows import sparse_kernels as kernels
 
         if feature == self.n_columns and self.constant:
@@ -122,7 +121,6 @@ class SparseLatticeDesign(LatticeRows):
             kernels.add_sparse_column(fit, *self.by_column.at(feature), amount)
 
     def column_squares(self) -> Integers:
-        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
         from dpscreen.rows import sparse_kernels as kernels
 
         squares = np.full(self.n_features, self.n_rows * LEVELS**2, dtype=np.int64)
@@ -132,7 +130,6 @@ class SparseLatticeDesign(LatticeRows):
         return squares
 
     def sums(self, levels: Narrow) -> Integers:
-        """Return Σ_i levels_i k_ij for every feature."""
         out = np.empty(self.n_features, dtype=np.int64)
         self.feature_sums(levels, out[: self.n_columns])
         out[self.n_columns :] = self.constant_level * int(levels.sum(dtype=np.int64))
@@ -167,7 +164,6 @@ class SparseLatticeDesign(LatticeRows):
 
     @keeps_last
     def only(self, chosen: Integers) -> SparseLatticeDesign:
-        """Return the rows with some of their columns, never the constant."""
         cells = [self.by_column.at(feature) for feature in chosen.tolist()]
         ends = np.cumsum([rows.size for rows, _ in cells])
         columns = Packed(
@@ -199,7 +195,6 @@ class SparseLatticeDesign(LatticeRows):
         )
 
     def dense_columns(self, chosen: Integers) -> Narrow:
-        """Return a few columns, one array each."""
         out = np.zeros((len(chosen), self.n_rows), dtype=np.int16)
         for place, feature in enumerate(chosen.tolist()):
             if feature == self.n_columns and self.constant:
@@ -406,7 +401,6 @@ class SparseRows(RowSource):
         return np.stack((-half_widths, half_widths), axis=1)
 
     def target_total(self, count: Count, *args: Any) -> Integers:
-        """Return count(y, *args)."""
         return count(self.y, *args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
@@ -414,14 +408,12 @@ class SparseRows(RowSource):
         raise NotImplementedError("sparse rows keep their public bounds.")
 
     def content(self, *keys: int) -> Integers:
-        """Return keyed sums of the stored cells."""
         cells = self.X.tocoo()
         kept = cells.data != 0
         places = mixed(cells.col[kept], *keys)
         return summed(mixed(cells.data[kept], *keys) ^ places)[None]
 
     def lattice(self, units: PublicUnits) -> SparseLatticeDesign:
-        """Return the rows in public units on the lattice."""
         if units.feature_centres.any():
             raise ValueError("the bounds of sparse features must be symmetric.")
         return SparseLatticeDesign.from_rows(
@@ -433,7 +425,6 @@ class SparseRows(RowSource):
         )
 
     def where(self, chosen: Mask) -> SparseRows:
-        """Return the chosen rows."""
         return SparseRows(self.X.tocsr()[chosen], self.y[chosen])
 
 

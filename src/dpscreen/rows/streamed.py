@@ -169,7 +169,6 @@ class StreamedRows(RowSource):
         raise ValueError("nobody said whose these rows are.")
 
     def announce(self, passes: int) -> None:
-        """Expect so many more passes over the rows."""
         self._expected = self._passes + passes
 
     def close(self) -> None:
@@ -177,11 +176,9 @@ class StreamedRows(RowSource):
         getattr(self._watch, "close", lambda: None)()
 
     def target_total(self, count: Count, *args: Any) -> Integers:
-        """Return count(y, *args); the target is in memory."""
         return count(self._y, *args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
-        """Return Σ count(X, *args) over all chunks, from one pass."""
         total: Any = 0
         for chunk in self._chunks(None):
             total = total + count(chunk, *args)

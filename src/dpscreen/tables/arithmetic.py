@@ -106,11 +106,9 @@ class Constant(Expression):
     value: float
 
     def values(self, _given: Mapping[str, Array]) -> Array:
-        """Return the number."""
         return np.array(self.value)
 
     def over(self, _boxes: Mapping[str, Interval]) -> Interval:
-        """Return the number as an interval."""
         return np.array(self.value), np.array(self.value)
 
 
@@ -121,15 +119,12 @@ class Feature(Expression):
     name: str
 
     def values(self, given: Mapping[str, Array]) -> Array:
-        """Return the feature."""
         return given[self.name]
 
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
-        """Return its range."""
         return boxes[self.name]
 
     def occurrences(self) -> Counter[str]:
-        """Count the feature once."""
         return Counter([self.name])
 
 
@@ -170,12 +165,10 @@ class Operation(Expression):
     right: Expression
 
     def values(self, given: Mapping[str, Array]) -> Array:
-        """Return the operation's result in each row."""
         found = _BINARY[self.sign][0](self.left.values(given), self.right.values(given))
         return np.asarray(found, dtype=np.float64)
 
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
-        """Return the result on intervals."""
         return _BINARY[self.sign][1](self.left.over(boxes), self.right.over(boxes))
 
 
@@ -197,11 +190,9 @@ class Function(Expression):
     of: Expression
 
     def values(self, given: Mapping[str, Array]) -> Array:
-        """Return the function in each row."""
         return FUNCTIONS[self.name][0](np.atleast_1d(self.of.values(given)))
 
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
-        """Return the function of both ends."""
         low, high = self.of.over(boxes)
         function, relation, lowest = FUNCTIONS[self.name]
         if not np.all(low > lowest if relation == "above" else low >= lowest):
@@ -219,7 +210,6 @@ class Power(Expression):
     exponent: int
 
     def values(self, given: Mapping[str, Array]) -> Array:
-        """Return the power in each row."""
         found = base = self.of.values(given)
         for _ in range(self.exponent - 1):
             found = found * base

@@ -52,7 +52,6 @@ class UntypedColumn(Column):
     roles = frozenset({"unit", "untyped"})
 
     def needs(self, *, as_target: bool) -> Iterator[Message]:  # noqa: ARG002
-        """Yield that there is no type."""
         yield message("column.untyped", column=self.name, kinds=tuple(KINDS))
 
 
@@ -112,7 +111,6 @@ class CategoryColumn(Column):
             yield message("column.level-missing", column=self.name, levels=tuple(clash))
 
     def fill_problem(self, value: Any, /) -> Message | None:
-        """Return that a fill must be a level."""
         known = value in self.levels and not isinstance(value, bool)
         return None if known else message("must.level")
 
@@ -128,7 +126,6 @@ class CategoryColumn(Column):
 
     @property
     def feature_bounds(self) -> list[tuple[float, float]]:
-        """Each feature is 0 or 1."""
         return [(0.0, 1.0)] * len(self.feature_names)
 
     def raw(self, cells: Cells) -> Array:
@@ -157,7 +154,6 @@ class CategoryColumn(Column):
         out[rows[found >= 0], found[found >= 0]] = 1.0
 
     def spelled(self, cell: Any) -> str:
-        """Write a drawn cell as the levels' kind does."""
         return self.of.spelled(cell)
 
 

@@ -109,12 +109,10 @@ class DateColumn(Column):
         }
 
     def problems(self) -> Iterator[Message]:
-        """Yield that the bounds are no interval."""
         if self.minimum is not None and self.maximum is not None and self.minimum >= self.maximum:
             yield message("column.order-days", column=self.name)
 
     def fill_problem(self, value: Any, /) -> Message | None:
-        """Return that a fill must be a day."""
         return None if day_number(value) is not None else message("must.bound-day")
 
     # --- features -------------------------------------------------------------------------------
@@ -156,11 +154,9 @@ class DateColumn(Column):
 
     @property
     def feature_bounds(self) -> list[tuple[float, float]]:
-        """The bounds of each feature."""
         return [one.bounds for one in self.features if one.level != 1]
 
     def raw(self, cells: Cells) -> Array:
-        """Return days since 1970."""
         return cells.days(form=self.form, missing=self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
@@ -181,7 +177,6 @@ class DateColumn(Column):
         return days.astype("datetime64[D]")
 
     def spelled(self, cell: Any) -> str:
-        """Write a day as declared."""
         return str(cell.strftime(self.form)) if isinstance(cell, datetime.date) else str(cell)
 
 

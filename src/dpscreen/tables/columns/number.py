@@ -58,7 +58,6 @@ class NumberColumn(Column):
         return super().own(entry) | {"marks": NumberMarks(sign, thousands, bare)}
 
     def problems(self) -> Iterator[Message]:
-        """Yield what is wrong with the bounds."""
         low, high = self.minimum, self.maximum
         if low is None or high is None:
             return
@@ -73,7 +72,6 @@ class NumberColumn(Column):
             yield message("column.width", column=here, narrowest=NARROWEST, widest=WIDEST)
 
     def fill_problem(self, value: Any, /) -> Message | None:
-        """Return that a fill must lie within the bounds."""
         if self.minimum is None or self.maximum is None:
             return None
         number = finite(value)
@@ -88,11 +86,9 @@ class NumberColumn(Column):
         return self.transform.apply(values)
 
     def raw(self, cells: Cells) -> Array:
-        """Return the numbers as they are."""
         return cells.numbers(marks=self.marks, missing=self.missing)
 
     def places(self, cells: Cells, levels: Sequence[Level]) -> Integers:
-        """Return the place of each number among the levels."""
         return cells.number_places(levels, marks=self.marks, missing=self.missing)
 
     def placed(self, within: Array) -> Any:
@@ -108,7 +104,6 @@ class NumberColumn(Column):
         return np.clip(values, *self.declared_bounds)
 
     def drawn_levels(self, levels: Sequence[Level], chosen: Integers) -> Any:
-        """Return numbers that are the chosen levels."""
         return np.array(levels, dtype=np.float64)[chosen]
 
     def spelled(self, cell: Any) -> str:
@@ -125,13 +120,11 @@ class IntegerColumn(NumberColumn):
     roles = NumberColumn.roles | {"unit", "whole"}
 
     def rounded(self, values: Array) -> AnyArray:
-        """Return whole numbers between the bounds."""
         low, high = self.declared_bounds
         rounded = np.clip(np.round(values), math.ceil(low), max(math.ceil(low), math.floor(high)))
         return _whole(rounded, [math.ceil(low), high])
 
     def drawn_levels(self, levels: Sequence[Level], chosen: Integers) -> Any:
-        """Return whole numbers that are the chosen levels."""
         return _whole(super().drawn_levels(levels, chosen), levels)
 
 
@@ -163,16 +156,13 @@ class BooleanColumn(Column):
 
     @property
     def classes(self) -> tuple[bool, bool]:
-        """False and true."""
         return False, True
 
     @property
     def declared_bounds(self) -> tuple[float, float]:
-        """False is 0 and true is 1."""
         return 0.0, 1.0
 
     def fill_problem(self, value: Any, /) -> Message | None:
-        """Return that a fill must be a boolean."""
         return None if isinstance(value, bool) else message("must.boolean")
 
     def values(self, cells: Cells) -> Array:
@@ -184,7 +174,6 @@ class BooleanColumn(Column):
         return np.array([*worth, np.nan, np.nan])[places]  # the last two: MISSING and UNKNOWN
 
     def raw(self, cells: Cells) -> Array:
-        """Return 1, 0 and NaN."""
         return self.values(cells)
 
     def placed(self, within: Array) -> Any:
