@@ -19,6 +19,8 @@ binned = import_module("benchmarks.contest.binned")
 intervals = import_module("benchmarks.contest.intervals")
 synthetic = import_module("benchmarks.contest.synthetic")
 support = import_module("benchmarks.contest.support")
+counts = import_module("benchmarks.contest.counts")
+play = import_module("benchmarks.contest.play")
 sniper = import_module("benchmarks.sniper")
 
 
@@ -52,7 +54,7 @@ def test_manifest_names_every_table_once_with_a_checksum():
     found = tables.manifest()
     assert len({one.name for one in found}) == len(found)
     assert all(len(one.sha256) == 64 for one in found)
-    for division in ("regression", "binary"):
+    for division in ("regression", "binary", "counts"):
         assert {one.locked for one in found if one.division == division} == {True, False}
 
 
@@ -101,6 +103,29 @@ def test_rivals_find_a_strong_signal_within_the_budget(kind):
         **({"size": 1} if kind == "BestSubset" else {}),
     ).fit(X, y)
     assert int(np.argmax(np.abs(model.coef_))) == 0
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.privacy.SeededNoiseWarning")
+@pytest.mark.parametrize("method", ["noisy-poisson-descent", "log-private-lasso", "log-adassp"])
+def test_rivals_for_counts_find_means_within_the_budget(method, monkeypatch):
+    spent = []
+    book = counts.Accountant.release
+    monkeypatch.setattr(
+        counts.Accountant,
+        "release",
+        lambda self, mechanism, *rest, **named: (
+            spent.append(mechanism.cost.rho) or book(self, mechanism, *rest, **named)
+        ),
+    )
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(4000, 3))
+    y = rng.poisson(np.exp(0.5 + 0.5 * X[:, 0])).astype(float)
+    bounds = np.array([(-6.0, 8.0)] * 3)
+    table = tables.PublicTable(X, y, bounds, (0.0, 60.0), tables.FAMILIES["counts"])
+    request = play.Request(X, y, table, 3.0, "counts")
+    model = play.COUNTS[method](request)
+    assert 0.15 < play.scored(model, X, y, "counts")["score"] < 0.5
+    assert 0.99 < float(sum(spent) / ZCDP.within(request.budget).rho) <= 1
 
 
 def test_bins_of_neighbours_differ_by_one_count_and_binagg_fits():

@@ -6,7 +6,9 @@ Both are optional; without the package the method does not play. Their noise is 
 from __future__ import annotations
 
 import importlib
+import math
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,48 @@ def linear_by_diffprivlib(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y)
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """Log-odds that are linear in features mapped to [−1, 1]; the constant is the last weight."""
+
+    weights: Array
+    bounds: Array
+
+    def decision_function(self, X: Array) -> Array:
+        return within(X, self.bounds) @ self.weights[:-1] + self.weights[-1]
+
+    def predict_proba(self, X: Array) -> Array:
+        p = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -500, 500)))
+        return np.column_stack((1 - p, p))
+
+
+def within(X: Array, bounds: Array) -> Array:
+    """Return features mapped from their bounds to [−1, 1], and clipped."""
+    return np.clip((X - bounds.mean(axis=1)) / (np.ptp(bounds, axis=1) / 2), -1, 1)
+
+
+def logistic_by_diffprivlib(X: Array, y: Array, bounds: Array, epsilon: float, seed: int) -> Any:
+    """Fit its logistic regression (objective perturbation, pure ε) with its default C of 1.
+
+    The estimator's constructor does not run with scikit-learn 1.8 or newer; what it calls does.
+    """
+    _models_of_diffprivlib()
+    path = _package("diffprivlib.models.logistic_regression")._logistic_regression_path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, _, _ = path(
+            within(X, bounds),
+            y,
+            epsilon=epsilon,
+            data_norm=math.sqrt(X.shape[1]),
+            pos_class=1.0,
+            Cs=[1.0],
+            random_state=seed,
+            check_input=False,
+        )
+    return Logistic(found[0], bounds)
 
 
 def boosted_by_interpret(

@@ -15,7 +15,13 @@ from scipy.stats import rankdata
 from benchmarks.contest.play import EPSILONS, NOT_PRIVATE, OURS, PACKAGE, kind_of
 
 Record = dict[str, Any]
-MEASURES = {"regression": "R²", "binary": "AUC", "intervals": "−score", "support": "F1"}
+MEASURES = {
+    "regression": "R²",
+    "binary": "AUC",
+    "counts": "D²",
+    "intervals": "−score",
+    "support": "F1",
+}
 SHOWN = (1.0,)
 """Budgets whose scores the page has in full; results.csv has all."""
 
@@ -192,7 +198,7 @@ class Standings:
         """Return the section of the page."""
         trials = 1 + max(one["trial"] for one in self.records)
         parts = [f"Means of {trials} trials on {len(self.tables)} tables.", self.rank_table()]
-        if self.kind in ("regression", "binary"):
+        if self.kind in ("regression", "binary", "counts"):
             parts.append(self.gap_table())
         if self.kind == "binary":
             parts.append(self.loss_table())

@@ -7,18 +7,22 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, RidgeCV
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.contest import libraries, rivals, synthetic
+from benchmarks.contest import counts, libraries, rivals, synthetic
 from benchmarks.contest.binned import fit_binagg
 from benchmarks.contest.tables import LOOSENESS, Entry, Numbers
+from dpscreen.families import POISSON
+from dpscreen.families.poisson import LEAST_MEAN, deviance_explained
+from dpscreen.planning import arenas
 from dpscreen.planning.arenas import PublicTable, simulated
 from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import Budget, SeededNoise, named_seed
@@ -30,7 +34,13 @@ EPSILONS = (0.5, 1.0, 3.0, 10.0)
 DELTA = 1e-6
 SEED = "contest"
 HELD_OUT = 0.2
-WORST = {"regression": -0.5, "binary": 0.5, "support": 0.0, "intervals": -math.inf}
+WORST = {
+    "regression": -0.5,
+    "binary": 0.5,
+    "counts": -0.5,
+    "support": 0.0,
+    "intervals": -math.inf,
+}
 
 
 @dataclass(frozen=True)
@@ -107,11 +117,26 @@ def _binagg(request: Request) -> Any:
     )
 
 
+def _smeared(method: str) -> Fit:
+    def fit(request: Request) -> Any:
+        bounds = request.table.feature_bounds, request.table.target_bounds
+        return counts.fit_smeared(
+            method, request.X, request.y, *bounds, request.budget, request.noise
+        )
+
+    return fit
+
+
 def _diffprivlib(request: Request) -> Any:
     table, rows = request.table, (request.X, request.y)
     return libraries.linear_by_diffprivlib(
         *rows, table.feature_bounds, table.target_bounds, request.epsilon, request.number
     )
+
+
+def _logistic_by_diffprivlib(request: Request) -> Any:
+    rows, bounds = (request.X, request.y), request.table.feature_bounds
+    return libraries.logistic_by_diffprivlib(*rows, bounds, request.epsilon, request.number)
 
 
 def _dp_ebm(request: Request) -> Any:
@@ -163,8 +188,16 @@ BINARY: dict[str, Fit] = {
     },
     "objective-perturbation": peer(rivals.ObjectivePerturbation, binary=True),
     "dp-ebm": _dp_ebm,
+    "diffprivlib": _logistic_by_diffprivlib,
 }
-METHODS = {"regression": REGRESSION, "binary": BINARY}
+COUNTS: dict[str, Fit] = {
+    **{name: packaged(name) for name in ("private-poisson-lasso", "private-poisson")},
+    "noisy-poisson-descent": peer(rivals.PoissonDescent),
+    "log-private-lasso": _smeared("private-lasso"),
+    "log-boosted-adassp": _smeared("boosted-adassp"),
+    "log-adassp": _smeared("adassp"),
+}
+METHODS = {"regression": REGRESSION, "binary": BINARY, "counts": COUNTS}
 
 
 def _synthetic(how: str) -> Fit:
@@ -182,6 +215,7 @@ SLOW: dict[str, Fit] = {"dd-ssp": _synthetic("moments"), "mst-ols": _synthetic("
 REFERENCES: dict[str, Callable[[], Any]] = {
     "regression": lambda: RidgeCV(np.logspace(-2, 4, 13)),
     "binary": lambda: LogisticRegression(C=0.1, max_iter=500),
+    "counts": lambda: PoissonRegressor(alpha=1e-3, max_iter=500),
 }
 
 
@@ -190,19 +224,21 @@ ONCE = {"dp-ebm"}
 
 
 def kind_of(division: str) -> str:
-    """Return what is scored: regression, binary, intervals or support."""
+    """Return what is scored: regression, binary, counts, intervals or support."""
     return division.removeprefix("simulated ").partition(",")[0]
 
 
 OURS = {
     "regression": "private-lasso",
     "binary": "private-logistic",
+    "counts": "private-poisson-lasso",
     "intervals": "private-ols",
     "support": "private-lasso",
 }
 PACKAGE = {
     "regression": ("private-lasso", "private-ols"),
     "binary": ("private-logistic", "private-logit"),
+    "counts": ("private-poisson-lasso", "private-poisson"),
     "intervals": ("private-ols",),
     "support": ("private-lasso", "free-screen"),
 }
@@ -271,11 +307,13 @@ def one_fit(fit: Fit, request: Request, held: Array, truth: Array, kind: str) ->
 
 
 def scored(model: Any, held: Array, truth: Array, kind: str) -> Record:
-    """Return R², or AUC and log loss, on held-out rows."""
-    if kind == "regression":
+    """Return R², AUC and log loss, or the deviance explained, on held-out rows."""
+    if kind != "binary":
         predicted = np.asarray(model.predict(held), dtype=np.float64)
         if not np.isfinite(predicted).all():
             raise ValueError("predictions are not finite.")
+        if kind == "counts":
+            return {"score": deviance_explained(np.log(np.maximum(predicted, LEAST_MEAN)), truth)}
         return {"score": max(WORST[kind], float(r2_score(truth, predicted)))}
     loss = None
     if hasattr(model, "predict_proba"):
@@ -297,7 +335,11 @@ def bounded(entry: Entry, numbers: Numbers, looseness: float = LOOSENESS) -> Any
 
 
 def simulations() -> Iterator[tuple[str, str, Callable[[int], PublicTable]]]:
-    """Yield the package's simulated designs, by name and division."""
+    """Yield the package's simulated designs, by name and division, and counts of the first ones."""
     for name, arena in simulated(SEED).items():
         kind = "regression" if arena(0).family.has_scale else "binary"
         yield name.removeprefix("simulated, "), f"simulated {kind}", arena
+    for name in ("sparse", "correlated", "categories"):
+        _, draw = arenas.DESIGNS[name]
+        arena = partial(arenas._drawn, POISSON, draw, f"{SEED}/{name} counts")
+        yield f"{name} counts", "simulated counts", arena

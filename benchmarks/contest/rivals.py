@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpscreen._core.arrays import clamp
+from dpscreen.families import POISSON, Family
 from dpscreen.models.outcome_peers import OutcomePeer
 from dpscreen.models.peers import Peer
 from dpscreen.privacy import ZCDP, GaussianVector, NoisyMax
@@ -86,12 +87,19 @@ class GradientDescent(Peer):
     R. Bassily, A. Smith and A. Thakurta (2014). Private empirical risk minimization. FOCS.
     """
 
+    _clip: ClassVar[float] = 1.0
+    """Where residuals are clipped, in their standard deviations."""
+
     def _solve(self, task: Task, _rows: Any) -> Solution:
-        rows = Rows.of(task)
+        rows, loss = Rows.of(task), task.design.loss
         n_iter = round(clamp(task.regime.signal / 5, 5, 50))
-        cost, clip = task.spending.remaining / n_iter, task.deviation
-        weights, kept = np.zeros(task.design.n_features), []
-        curvature = task.regime.n_rows * task.spread**2 / rows.norm**2
+        cost = task.spending.remaining / n_iter
+        clip = min(self._clip * task.residual_scale, loss.bound)
+        start = task.start_point(task.deviation / 2**20).weights
+        weights, kept = start * rows.norm / rows.short.in_weights(), []
+        # The loss's second derivative where all features are at their centres: released.
+        slope = float(task.family.variance(task.family.inverse_link(np.array([task.start])))[0])
+        curvature = task.regime.n_rows * task.spread**2 / rows.norm**2 * slope
         length = StepLength(task.design.n_features, n_iter)
         for t in range(n_iter):
             way = -clip * rows.gradient(weights, clip, cost) / curvature
@@ -100,6 +108,13 @@ class GradientDescent(Peer):
             if t >= n_iter // 2:
                 kept.append(weights)
         return rows.solution(np.mean(kept, axis=0), n_iter)
+
+
+class PoissonDescent(GradientDescent):
+    """The same on the Poisson loss, from the released mean."""
+
+    family: ClassVar[Family] = POISSON
+    _clip: ClassVar[float] = 4.0
 
 
 # --- iterative Hessian mixing ---------------------------------------------------------------------

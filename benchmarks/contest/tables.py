@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpscreen.families import BINOMIAL, GAUSSIAN
+from dpscreen.families import BINOMIAL, GAUSSIAN, POISSON
 from dpscreen.planning.arenas import PublicTable
 
 MANIFEST = Path(__file__).with_name("manifest.toml")
+FAMILIES = {"regression": GAUSSIAN, "binary": BINOMIAL, "counts": POISSON}
 MOST_ROWS = 20_000
 MOST_LEVELS = 20
 LEAST_PRESENT = 0.7
 LOOSENESS = 1.5
-"""Bounds are so many times as wide as a column, off-centre. A flag is always between 0 and 1."""
+"""Bounds are so many times as wide as a column, off-centre. A flag is always between 0 and 1, and
+a count between 0 and so many times the largest one."""
 
 
 class TableMissing(Exception):
@@ -81,7 +83,9 @@ class Numbers:
         features = widen(self.X.min(axis=0), self.X.max(axis=0))
         features[self.flags] = 0.0, 1.0
         low, high = widen(self.y.min(), self.y.max())
-        family = GAUSSIAN if division == "regression" else BINOMIAL
+        if division == "counts":
+            low, high = 0.0, looseness * self.y.max()
+        family = FAMILIES[division]
         return PublicTable(self.X, self.y, features, (float(low), float(high)), family)
 
 
