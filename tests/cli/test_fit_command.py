@@ -313,6 +313,14 @@ def test_a_dry_run_tells_whether_a_split_will_give_intervals(garbage):
     assert "Intervals:" not in fit("--dry-run", "--rows-public", 500).stdout
 
 
+@pytest.mark.slow
+def test_a_dry_run_plans_for_coefficients_of_interest(garbage):
+    asked = ("--dry-run", "--rows-public", 5000, "--model", "ols")
+    done = fit(*asked, "--interest", "smoker", "--required", "age")
+    assert "Intervals of the coefficient of interest" in " ".join(done.stdout.split())
+    failed(fit(*asked, "--interest", "smokre"), 2, "no feature is called 'smokre'")
+
+
 def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
     done = fit("--dry-run", "--json", "--max-features", 2)
     assert done.exit_code == 0, done.stderr

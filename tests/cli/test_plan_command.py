@@ -10,7 +10,7 @@ import pytest
 from dpscreen.planning import plan as planning
 from dpscreen.planning import power
 from dpscreen.planning.plan import Needed, setting_of
-from tools.command import here, invoke, succeeded
+from tools.command import failed, here, invoke, succeeded
 
 dpscreen_plan = partial(here, "plan")
 
@@ -135,6 +135,22 @@ def test_levels_of_a_schema_are_planned_as_levels(tmp_path, monkeypatch):
     monkeypatch.setattr("dpscreen.planning.regression_plan.expected_table", table)
     (tmp_path / "s.toml").write_text(SCHEMA + 'y = {type = "boolean"}')
     asked = ("--rows", 500, "--epsilon", 1, "--model", "logit", "--schema", "s.toml")
+    named = ("--interest", "ward", "--required", "age", "--required", "smoker")
     with pytest.raises(ValueError, match="seen"):
-        dpscreen_plan(*asked, cwd=tmp_path)
+        dpscreen_plan(*asked, *named, cwd=tmp_path)
     assert (seen["n_features"], seen["levels"]) == (4, 3)
+    assert (seen["interest"], seen["required"]) == ((0, 1), (3, 2))  # levels come first
+    failed(dpscreen_plan(*asked, "--interest", "wrad", cwd=tmp_path), 2, "'wrad'", "mean 'ward")
+
+
+def test_a_coefficient_of_interest_is_planned_for_without_a_schema():
+    asked = ("--rows", 5000, "--features", 8, "--epsilon", 1)
+    all_, one = (
+        json.loads(invoke("plan", *asked, "--model", "ols", "--json", *more).stdout)
+        for more in ((), ("--interest", "treatment", "--required", "age"))
+    )
+    assert one["widths"][3]["ratio"] < all_["widths"][3]["ratio"]
+    assert "Intervals of the coefficient of interest" in one["finding"]
+    failed(invoke("plan", *asked, "--interest", "treatment"), 2, "for tables: ols, logit")
+    many = (one for k in range(9) for one in ("--required", f"x{k}"))
+    failed(invoke("plan", *asked, "--model", "ols", *many), 2, "--features is less")

@@ -7,7 +7,7 @@ import pytest
 
 from dpscreen import PrivateLogit, PrivateOLS, TableRefused
 from dpscreen._core.words import number
-from dpscreen.families import BINOMIAL
+from dpscreen.families import BINOMIAL, GAUSSIAN, POISSON
 from dpscreen.planning import regression_plan
 from dpscreen.planning.power import around
 from dpscreen.planning.regression_plan import TableSetting, expected_table
@@ -92,6 +92,15 @@ def test_rows_that_odds_ratios_need_are_found_by_trying():
     assert f"A table needs about {number(few.rows_needed)} rows" in few.finding
     assert expected_table(n_rows=few.rows_needed, **given).ratio is not None
     assert expected_table(n_rows=few.rows_needed // 2, **given).ratio is None
+
+
+@pytest.mark.parametrize("family", [GAUSSIAN, BINOMIAL, POISSON], ids=lambda one: one.name)
+def test_a_budget_for_one_coefficient_narrows_its_interval(family):
+    given = {"n_rows": 20_000, "n_features": 8, "epsilon": 1, "delta": 1e-6, "others": False}
+    given |= {"family": family}
+    every, one = expected_table(**given), expected_table(**given, interest=[0], required=[4])
+    assert one.ratio < (every.ratio or np.inf)
+    assert "Intervals of the coefficient of interest will be" in one.finding
 
 
 def test_progress_reaches_the_end():

@@ -141,17 +141,15 @@ def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
 def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
     """Say how wide intervals will be, or that there will be none."""
     from dpscreen.planning.regression_plan import expected_table
-    from dpscreen.solvers.marginals import is_yes_no
 
     options, family = ready.options, ready.model.family
     expected = expected_table(
         n_rows=options.rows_public or 2,
-        n_features=len(ready.request.feature_bounds),
         epsilon=options.epsilon,
         delta=options.delta,
         others=False,
         family=family,
-        levels=int(is_yes_no(ready.request.feature_bounds).sum()),
+        **console.shape_of(ready.schema).expected(options.settings),
         progress=progress,
     )
     return {

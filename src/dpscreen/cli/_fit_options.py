@@ -98,6 +98,7 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
 
     Of the table only the names of its columns are read.
     """
+    from dpscreen.models.regression_table import places_of
     from dpscreen.models.release import checked_about
     from dpscreen.planning.fitting import Booking, request_for, usual_purpose
     from dpscreen.planning.methods import estimator
@@ -128,6 +129,8 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
             settings=chosen,
         )
         model = estimator(method, request)
+        for name in console.NAMED:
+            places_of(chosen.get(name, ()), schema.feature_names)
     booking = None
     if options.ledger is not None:
         if chosen.get("calibration") == "published":

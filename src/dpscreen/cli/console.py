@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -314,13 +314,51 @@ def schema_option(words: str) -> Callable[[Command], Command]:
     return lambda command: option(FORMULA(command))
 
 
+NAMED = {
+    "interest": "Coefficient of interest of a regression table: the budget goes to its precision, "
+    "others are adjusted for. May be repeated.",
+    "required": "Feature that a regression table never drops. May be repeated.",
+}
+"""Settings of tables that name features."""
+
+
+def named_options(command: Command) -> Command:
+    """Add the options that name features of a table."""
+    for name, words in NAMED.items():
+        option = click.option(f"--{name}", multiple=True, metavar="NAME", help=words)
+        command = option(command)
+    return command
+
+
 class TableShape(NamedTuple):
-    """What is public about a table to simulate: features, how many are levels, rows per unit."""
+    """What is public about a table to simulate."""
 
     features: int
     family: Family
-    levels: int = 0
     rows_per_unit: int = 1
+    schema: TableSchema | None = None
+
+    def expected(self, named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return what `expected_table` takes of the features, those of some settings by name.
+
+        Without a schema each name stands for one feature.
+        """
+        from dpscreen.models.regression_table import places_of
+        from dpscreen.planning.regression_plan import simulated_places
+        from dpscreen.solvers.marginals import is_yes_no
+
+        given = {name: named.get(name, ()) for name in NAMED}
+        if self.schema is None:
+            every = list(dict.fromkeys(one for names in given.values() for one in names))
+            if len(every) > self.features:
+                raise click.UsageError(f"{', '.join(every)}: --features is less.")
+            places = {name: tuple(map(every.index, names)) for name, names in given.items()}
+            return {"n_features": self.features, **places}
+        zero_one, features = is_yes_no(self.schema.feature_bounds), self.schema.feature_names
+        with wrong_usage():
+            found = {name: places_of(names, features) for name, names in given.items()}
+        places = {name: simulated_places(zero_one, one) for name, one in found.items()}
+        return {"n_features": self.features, "levels": int(zero_one.sum()), **places}
 
 
 def table_shape(
@@ -336,15 +374,15 @@ def table_shape(
     if features is not None or schema_file is None:
         raise click.UsageError("Give --features or --schema: one of them.")
 
-    from dpscreen.solvers.marginals import is_yes_no
+    return shape_of(checked_schema(schema_file, formula))
 
-    schema = checked_schema(schema_file, formula)
-    return TableShape(
-        len(schema.feature_names),
-        family_of(schema.classes),
-        levels=int(is_yes_no(schema.feature_bounds).sum()),
-        rows_per_unit=schema.rows_per_unit,
-    )
+
+def shape_of(schema: TableSchema) -> TableShape:
+    """Return what a schema declares."""
+    from dpscreen.families import family_of
+
+    family = family_of(schema.classes)
+    return TableShape(len(schema.feature_names), family, schema.rows_per_unit, schema)
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -78,19 +78,7 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
     help="Feature whose coefficient is fixed at 1, the logarithm of an exposure (private-poisson, "
     "private-poisson-lasso).",
 )
-@click.option(
-    "--interest",
-    multiple=True,
-    metavar="NAME",
-    help="Coefficient of interest: the budget goes to its precision, others are adjusted for. May "
-    "be repeated (private-ols, private-logit).",
-)
-@click.option(
-    "--required",
-    multiple=True,
-    metavar="NAME",
-    help="Feature that a table never drops. May be repeated (private-ols, private-logit).",
-)
+@console.named_options
 @click.option(
     "--rows-public",
     type=console.ROWS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
-from dpscreen.cli._fit_options import OURS
+from dpscreen.cli._fit_options import OURS, TABLES
 
 if TYPE_CHECKING:
     from dpscreen.families import Family
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     help="Assumed share of the second class of a binary outcome.  [default: 0.5]  Of counts: "
     "assumed mean.  [default: 1]",
 )
+@console.named_options
 @console.SEED
 @console.plot_option("Draw power and R², or AUC, into this file")
 @console.JSON(help="Print JSON.")
@@ -64,6 +65,8 @@ def command(
     delta: float,
     model: str | None,
     rate: float | None,
+    interest: tuple[str, ...],
+    required: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Simulate what a private fit would detect: no data are read, nothing is charged.
@@ -84,6 +87,7 @@ def command(
       dpscreen plan --rows 5000 --features 40 --effect 0.1
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
+      dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols --interest sex
       dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model poisson --rate 3
@@ -115,8 +119,12 @@ def command(
         console.say(f"{up_to}; epsilon below is for one row{where}.")
     public = {"n_rows": rows, "n_features": shape.features, "epsilon": epsilon, "delta": delta}
     if method == family.table.method:
-        table = {"rate": rate, "levels": shape.levels, "family": family}
-        _show_widths(public | table, as_json=given["as_json"])
+        named = shape.expected({"interest": interest, "required": required})
+        _show_widths(public | named | {"rate": rate, "family": family}, as_json=given["as_json"])
+    elif interest or required:
+        raise click.UsageError(
+            f"--interest and --required are for tables: {', '.join(TABLES.values())}."
+        )
     else:
         _show_selection(public, rate, family, **given)
 

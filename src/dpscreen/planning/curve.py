@@ -27,7 +27,10 @@ DECREASING = ("width", "needed")
 
 @dataclass(frozen=True)
 class BudgetCase:
-    """What is public of a fit, but for its ε; `rate` is the supposed share of a yes."""
+    """What is public of a fit, but for its ε; `rate` is the supposed share of a yes.
+
+    Of a table the budget may go to `n_interest` coefficients of interest.
+    """
 
     n_rows: int
     n_features: int
@@ -36,6 +39,7 @@ class BudgetCase:
     intervals: bool = False
     method: str = "private-lasso"
     rate: float = 0.5
+    n_interest: int = 0
 
 
 @dataclass(frozen=True)

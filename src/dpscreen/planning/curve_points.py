@@ -24,7 +24,7 @@ def budget_point(case: BudgetCase, epsilon: float) -> BudgetPoint | None:
     if setting is None:
         return None
     is_table = case.method == setting.kind.table.method
-    return _table(setting, epsilon) if is_table else _selection(case, setting, epsilon)
+    return _table(case, setting, epsilon) if is_table else _selection(case, setting, epsilon)
 
 
 def setting_at(case: BudgetCase, epsilon: float) -> Setting | None:
@@ -60,9 +60,9 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
     )
 
 
-def _table(setting: Setting, epsilon: float) -> BudgetPoint:
+def _table(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
     """Simulate a regression table (docs/explanation/planning.md)."""
-    table = TableSetting(**vars(setting))
+    table = TableSetting(**vars(setting), interest=tuple(range(case.n_interest)))
     quick = table.rows_needed * setting.n_features <= MOST_CELLS_OF_A_TABLE
     width = table.width_ratio(TABLES) if quick else None
     given = {} if width is None else {"width": max(1.0, width)}

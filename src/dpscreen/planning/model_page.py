@@ -22,7 +22,7 @@ from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import plan_of, selection_setting
 from dpscreen.planning.power import Contest, Setting, around
-from dpscreen.planning.regression_plan import expected_table
+from dpscreen.planning.regression_plan import expected_table, simulated_places
 from dpscreen.privacy import PrivacyStatement
 
 SIMULATED = {
@@ -126,7 +126,10 @@ def expected_of_model(
         "progress": progress,
     }
     if release.table is not None:
-        return expected_table(levels=int(release.zero_one.sum()), **public)
+        zero_one, adjusted_for = release.zero_one, release.table.nuisance
+        others = [j for j in range(release.n_features) if adjusted_for and j not in adjusted_for]
+        interest = simulated_places(zero_one, others)
+        return expected_table(levels=int(zero_one.sum()), interest=interest, **public)
     return expected_of(
         rows_per_unit=statement.rows_per_unit,
         split=bool(release.inference is not None and release.inference.available),

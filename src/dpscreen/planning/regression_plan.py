@@ -9,13 +9,15 @@ fewer at a larger ρ, so that nρ, which the widths depend on, stays the same
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import how_many, number
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models import TableRefused
@@ -48,14 +50,25 @@ Conventional."""
 
 @dataclass(frozen=True)
 class TableSetting(Setting):
-    """What is public before a table is fitted; `levels` features are columns of 0 and 1."""
+    """What is public before a table is fitted.
+
+    The first `levels` features are columns of 0 and 1. `interest` and `required` are the places of
+    features, as estimators have them by name.
+    """
 
     levels: int = 0
+    interest: tuple[int, ...] = ()
+    required: tuple[int, ...] = ()
 
     @property
     def rows_needed(self) -> int:
         """Return with how many rows there is a table at least."""
         return self._rule.rows_needed(self.n_features + 1, self.rho)
+
+    @property
+    def n_estimated(self) -> int:
+        """Return how many features are estimated: all, or those of interest."""
+        return len(self.interest) or self.n_features
 
     @property
     def needs(self) -> TableNeeds | None:
@@ -85,7 +98,7 @@ class TableSetting(Setting):
         """Return how many features have an interval, at least and at most over the spreads."""
         spreads = self.kind.simulation.spreads
         if len(spreads) == 1:
-            return self.n_features, self.n_features
+            return self.n_estimated, self.n_estimated
         counts = [self._simulated(0, spread=spread).size for spread in spreads]
         return min(counts), max(counts)
 
@@ -116,6 +129,10 @@ class TableSetting(Setting):
             n_rows=rows,
             random_state=RoughNoise(f"table/{number}"),
             classes=(0, 1),
+            settings={
+                name: [f"x{place}" for place in getattr(self, name)]
+                for name in ("interest", "required")
+            },
         )
         model = estimator(self.kind.table.method, request)
         tick()
@@ -143,6 +160,12 @@ class TableSetting(Setting):
         return outcomes, np.sqrt(np.diag(covariance))[: self.n_features]
 
 
+def simulated_places(zero_one: Mask, places: Sequence[int]) -> tuple[int, ...]:
+    """Return where features of a table are simulated: those of 0 and 1 come first."""
+    order = np.argsort(~zero_one, kind="stable").tolist()
+    return tuple(order.index(one) for one in places)
+
+
 def expected_table(
     *,
     n_rows: int,
@@ -153,19 +176,23 @@ def expected_table(
     others: bool = True,
     rate: float | None = None,
     levels: int = 0,
+    interest: Sequence[int] = (),
+    required: Sequence[int] = (),
     family: Family = GAUSSIAN,
     progress: Progress | None = None,
 ) -> ExpectedTable:
     """Simulate regression tables of a family, with `others` at other ε, too: nothing is spent.
 
-    `rate` is the supposed mean of outcomes, and so many features are `levels`, columns of 0 and 1.
+    `rate` is the supposed mean of outcomes, and so many features are `levels`, columns of 0 and 1:
+    the first ones. `interest` and `required` are places of features.
     """
     chosen = around(epsilon) if others else (epsilon,)
     tick = ticks(progress, tables * len(chosen))
     rate = family.simulation.rate if rate is None else rate
     levels = 0 if family.quadratic else levels
     numbers = n_rows, n_features, epsilon, delta
-    here = TableSetting(*numbers, rate=rate, levels=levels, family=family.name)
+    named: Any = {"interest": tuple(interest), "required": tuple(required)}
+    here = TableSetting(*numbers, rate=rate, levels=levels, family=family.name, **named)
     widths, narrowest = list[TableWidth](), math.inf
     for one in chosen:  # in order: a larger ε never widens, whatever few simulations say
         ratio = replace(here, epsilon=one).width_ratio(tables, tick)
@@ -194,11 +221,14 @@ def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:
             f"features at this budget. About {about} are needed, or fewer features, or a larger ε."
         )
     simulation = setting.kind.simulation
-    (low, high), width = setting.given(), setting.n_features
+    (low, high), width = setting.given(), setting.n_estimated
     span = f"{high}" if low == high else f"{low} to {high}"
     count = f"all {width}" if low == width else f"{span} of {width}"
+    what = f"{count} features"
+    if setting.interest:
+        what = f"{count if width > 1 else 'the'} coefficient{'s' * (width > 1)} of interest"
     wider = (
-        f"Intervals of {count} features will be about {ratio:.2g} times as wide as those of "
+        f"Intervals of {what} will be about {ratio:.2g} times as wide as those of "
         f"{setting.kind.words.plain} without privacy"
     )
     if ratio < 1.15:

@@ -206,5 +206,6 @@ class Session:
             return None
         most = draft.block.get("rows_per_unit") or 1
         return BudgetCase(
-            *(draft.rows, width, delta, most, draft.intervals, draft.method, draft.rate)
+            *(draft.rows, width, delta, most, draft.intervals, draft.method, draft.rate),
+            n_interest=len(draft.settings.get("interest", ())),
         )
