@@ -46,8 +46,12 @@ def on_uncorrelated(suite, values, trials=1):
 
 
 def test_every_reading_has_a_check_and_says_what_was_run():
-    assert {key: len(checks) for key, checks in CHECKS.items()} == {
-        key: len(one.readings) for key, one in published_claims().items()
+    untested = {
+        key: sum("test" not in reading for reading in one.readings)
+        for key, one in published_claims().items()
+    }
+    assert {key: len(checks) for key, checks in CHECKS.items() if checks} == {
+        key: count for key, count in untested.items() if count
     }
     for one in published_claims().values():
         texts = [(reading["reading"], reading["run"]) for reading in one.readings]

@@ -1,12 +1,14 @@
 """The paper's claims outside its tables: rows in, a verdict and a sentence for each reading out.
 
-The readings, how the paper's words are taken and what was run for that, are in `published.json`. A
-check is registered for each, in the same order.
+The readings are in `published.json`: how the paper's words are taken, what was run for that, and a
+`test` if they are about a number on several data sets. For the others a check is registered here,
+in the same order.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +16,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dpscreen.paper.agreement import (
+    STANDARD_ERRORS,
     NotRunError,
     RowIndex,
-    check_control,
     check_r2,
     check_theorem2,
     compare,
     mean_of,
 )
 from dpscreen.paper.methods import of_rows
-from dpscreen.paper.metrics import SignTest
 from dpscreen.paper.published import (
     PublishedClaim,
     label,
@@ -36,13 +37,11 @@ from dpscreen.paper.suites import (
     EXPERIMENT_A,
     EXPERIMENT_B,
     FIGURE_3,
-    FROM_ZERO,
     GAPS,
     ITERATIONS,
     LONG,
     RULES,
     SYNTHETIC,
-    ZERO_START,
 )
 from dpscreen.privacy import sensitivity
 
@@ -55,19 +54,20 @@ BOLD_F1 = tuple(
     for cell in published_cells(3)
     if (cell.method, cell.metric, cell.bold) == ("rnm-screen", "f1", True)
 )
-RNM_OR_DP_FW = ("rnm-screen", "dp-fw")
-RNM_OR_ADP = ("rnm-screen", "adp-screen")
-RNM_OR_ORACLE = ("rnm-screen", "oracle-k-fw")
+SETS = {
+    "all": (*SYNTHETIC, *REAL),
+    "synthetic": SYNTHETIC,
+    "real": REAL,
+    "wide": WIDE,
+    "wide but the largest": WIDE[:-1],
+}
 LITTLE = 0.05
 """A share or an F1 that differs by no more is called about the same."""
 SAME = 0.0005
-"""A number that differs by less is the same to three decimals."""
+"""A number that is larger by no more is the same to three decimals."""
 APART = 0.1
 """By how much TPR must exceed FPR for a method to separate nonzeros from zeros."""
-HALF = 0.5
-"""An R² above which some features are called reasonably good at predicting others."""
 FEW_NONZEROS = 10
-NEARLY_ALL = 0.99
 
 
 class Outcome(NamedTuple):
@@ -108,26 +108,27 @@ class ClaimCheck(PublishedClaim):
 
 Check = Callable[..., Outcome]
 CHECKS: dict[str, list[Check]] = defaultdict(list)
-"""By claim, one check for each of its readings."""
+"""By claim, one check for each of its readings that have no test."""
 
 
 def check_claims(index: RowIndex) -> tuple[ClaimCheck, ...]:
     """Check every claim, in the order of `published_claims`."""
     found = []
     for key, claim in published_claims().items():
-        judged = []
-        for reading, check in zip(claim.readings, CHECKS[key], strict=True):
+        judged, checks = [], iter(CHECKS[key])
+        for one in claim.readings:
+            check = partial(on_sets, test=one["test"]) if "test" in one else next(checks)
             try:
                 outcome = check(index)
             except NotRunError as error:
                 outcome = Outcome(None, f"Not run: {error}.")
-            judged.append(JudgedReading(**reading, outcome=outcome))
+            judged.append(JudgedReading(one["reading"], one["run"], outcome))
         found.append(ClaimCheck(**vars(claim), judged=tuple(judged)))
     return tuple(found)
 
 
 def reads(key: str, *settings: Mapping[str, Any]) -> Callable[[Check], Check]:
-    """Register a check for the next reading of a claim; for several, one with each settings."""
+    """Register a check for the next reading without a test; for several, one with each settings."""
 
     def keep(check: Check) -> Check:
         CHECKS[key] += [partial(check, **given) for given in settings or ({},)]
@@ -148,32 +149,11 @@ def _curve_ends(index: RowIndex, suite: str, data: str, method: str, series: str
     return [end.mean for end in ends if end]
 
 
-def _tested(
-    index: RowIndex, suite: str, data: str, methods: tuple[str, str], metric: str
-) -> SignTest:
-    """Return the sign test of the first method against the second."""
-    found = index.sign_test(suite, data, methods, metric)
-    if found is None:
-        raise NotRunError(f"{_spoken(methods[0])} and {_spoken(methods[1])} on {label(data)}")
-    return found
-
-
-def _means(
-    index: RowIndex, suite: str, method: str, metric: str, sets: Sequence[str] = REAL
-) -> dict[str, float]:
-    return {data: index.mean(suite, data, method, metric) for data in sets}
-
-
 def _changes(
-    index: RowIndex,
-    metric: str,
-    ours: tuple[str, str],
-    theirs: tuple[str, str],
-    sets: Sequence[str] = REAL,
+    index: RowIndex, metric: str, before: str, after: str, sets: Sequence[str]
 ) -> dict[str, float]:
-    """How much more one (suite, method) has of a metric than another, on each set."""
-    first, second = (_means(index, *one, metric, sets) for one in (ours, theirs))
-    return {data: first[data] - second[data] for data in sets}
+    """How much more one method has of a metric than another, on each real set."""
+    return {data: _change(index, data, metric, "real", after, "real", before) for data in sets}
 
 
 def _spoken(method: str) -> str:
@@ -192,8 +172,99 @@ def _of_sets(found: Iterable[str], among: Sequence[str] = REAL) -> str:
     return f"{len(names)} of {len(among)} sets{which}"
 
 
-def _largest(numbers: Mapping[str, float]) -> float:
-    return max(map(abs, numbers.values()))
+# --- a number on each of several sets -------------------------------------------------------------
+
+
+def on_sets(index: RowIndex, test: Mapping[str, Any]) -> Outcome:
+    """Count the sets on which a number meets a condition: are there as many as the claim says?"""
+    (name, *arguments), (sign, limit), sets = test["number"], test["is"], SETS[test["sets"]]
+    found = {data: NUMBERS[name](index, data, *arguments) for data in sets}
+    words, meets = CONDITIONS[sign]
+    met = [data for data in sets if meets(found[data], limit)]
+    low, high = min(found.values()), max(found.values())
+    text = f"{test['what']}: {low:.3g} to {high:.3g}; {words} {limit:g} on {_of_sets(met, sets)}."
+    return Outcome(EXTENTS[test["on"]](met, sets), text, _labelled(found))
+
+
+CONDITIONS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    ">": ("above", operator.gt),
+    ">=": ("at least", operator.ge),
+    "<": ("below", operator.lt),
+    "<=": ("at most", operator.le),
+}
+EXTENTS: dict[str, Callable[[Sequence[str], Sequence[str]], bool]] = {
+    "all": lambda met, sets: len(met) == len(sets),
+    "none": lambda met, _: not met,
+    "most": lambda met, sets: len(met) > len(sets) / 2,
+    "at least half": lambda met, sets: len(met) >= len(sets) / 2,
+    "at most half": lambda met, sets: len(met) <= len(sets) / 2,
+    "all but the largest": lambda met, _: tuple(met) == SMALLER,
+}
+"""From the sets that meet a condition, and all of them, to whether the claim holds."""
+
+
+def _change(
+    index: RowIndex, data: str, metric: str, suite: str, method: str, other_suite: str, other: str
+) -> float:
+    """Return how much more of a metric one method has than another."""
+    ours = index.mean(suite, data, method, metric)
+    return ours - index.mean(other_suite, data, other, metric)
+
+
+def _p_ahead(index: RowIndex, data: str, suite: str, one: str, other: str, metric: str) -> float:
+    """Return p of a sign test where one method is ahead of the other, else 1."""
+    found = index.sign_test(suite, data, (one, other), metric)
+    if found is None:
+        raise NotRunError(f"{_spoken(one)} and {_spoken(other)} on {label(data)}")
+    return found.p_two_sided if found.wins > found.losses else 1.0
+
+
+def _least_gain(index: RowIndex, data: str, suite: str, *pairs: str) -> float:
+    """Return how far one (method, metric) is above another, less two standard errors."""
+    gain = index.difference((suite, data, *pairs[:2]), (suite, data, *pairs[2:]))  # type: ignore[arg-type]
+    if gain is None:
+        raise NotRunError(f"{_spoken(pairs[0])} and {_spoken(pairs[2])} on {label(data)}")
+    return gain.mean - STANDARD_ERRORS * gain.standard_error
+
+
+def _rule_change(index: RowIndex, data: str, rule: str) -> float:
+    """Return the larger of the changes that a rule makes to F1 and error of NP-FW."""
+    return max(
+        abs(_change(index, data, metric, "real", rule, "real", "np-fw")) for metric in ("f1", "mse")
+    )
+
+
+def _part_of_zero_error(index: RowIndex, data: str) -> float:
+    error = index.mean("real", data, "rnm-screen", "mse")
+    settings = index.rows("real", data, "rnm-screen")[0].settings
+    if "zero_error" not in settings:
+        raise NotRunError(f"predicting zero on {label(data)}")
+    return float(error / settings["zero_error"])
+
+
+def _fall(index: RowIndex, data: str) -> float:
+    first, last = _curve_ends(index, "real", data, "rnm-screen", "mse")
+    return last - first
+
+
+def _share_screened(index: RowIndex, data: str) -> float:
+    suite = "synthetic" if data in SYNTHETIC else "real"
+    return index.mean(suite, data, "rnm-screen", "screened") / published_data()[data].n_iter
+
+
+NUMBERS: dict[str, Callable[..., float]] = {
+    "change": _change,
+    "p": _p_ahead,
+    "gain": _least_gain,
+    "mean": lambda index, data, metric: index.mean("real", data, "rnm-screen", metric),
+    "change by the rule": _rule_change,
+    "error of zero": _part_of_zero_error,
+    "fall of the error": _fall,
+    "screened share": _share_screened,
+    "rows less features": lambda _index, data: (
+        published_data()[data].n_rows - published_data()[data].n_features
+    ),
+}
 
 
 # --- synthetic data, Section 5.1 ----------------------------------------------------------------
@@ -219,51 +290,18 @@ def _nonprivate_screening(index: RowIndex, suite: str, rule: str) -> Outcome:
 
 def _synthetic(index: RowIndex, method: str, metric: str = "f1") -> list[float]:
     """Return the means on uncorrelated and on correlated data."""
-    return list(_means(index, "synthetic", method, metric, SYNTHETIC).values())
-
-
-@reads("rnm-better-f1-than-adp")
-def _rnm_better_than_adp(index: RowIndex) -> Outcome:
-    tests = [_tested(index, "synthetic", data, RNM_OR_ADP, "f1") for data in SYNTHETIC]
-    ours, theirs = (_synthetic(index, name) for name in RNM_OR_ADP)
-    found = "; ".join(
-        f"{label(data).lower()} {a:.3f} against {b:.3f}, p = {test.p_two_sided:.2g}"
-        for data, a, b, test in zip(SYNTHETIC, ours, theirs, tests, strict=True)
-    )
-    return Outcome(all(test.better for test in tests), f"F1: {found}.")
+    return [index.mean("synthetic", data, method, metric) for data in SYNTHETIC]
 
 
 @reads("rnm-discriminates")
 def _rnm_discriminates(index: RowIndex) -> Outcome:
     shown, right = [], []
-    for method in RNM_OR_ADP:
+    for method in ("rnm-screen", "adp-screen"):
         tpr, fpr = (_synthetic(index, method, metric) for metric in ("tpr", "fpr"))
         for data, a, b in zip(SYNTHETIC, tpr, fpr, strict=True):
             shown.append(f"{_spoken(method)} {a - b:.3f} on {data} data")
             right.append((a - b > APART) is (method == "rnm-screen"))
     return Outcome(all(right), f"TPR − FPR at the end: {', '.join(shown)}.")
-
-
-@reads("rnm-discriminates")
-def _rule_discriminates(index: RowIndex) -> Outcome:
-    found = [one for one in check_control(index) if one.metric == "f1"]
-    if len(found) < len(SYNTHETIC):
-        raise NotRunError("zeroing at random")
-    shown = "; ".join(
-        f"{label(one.data).lower()} {one.screened.mean:.3f} and {one.control.mean:.3f}, difference "
-        f"{one.difference.signed}"
-        for one in found
-    )
-    ahead = all(one.difference.is_positive for one in found)
-    return Outcome(ahead, f"F1 with the rule and with zeroing at random: {shown}.")
-
-
-@reads("rnm-less-sparse-than-adp")
-def _less_sparse(index: RowIndex) -> Outcome:
-    both = (_synthetic(index, name, "density") for name in RNM_OR_ADP)
-    found = list(zip(*both, SYNTHETIC, strict=True))
-    shown = ", ".join(f"{a:.3f} against {b:.3f} on {data} data" for a, b, data in found)
-    return Outcome(all(a > b for a, b, _ in found), f"Density {shown}.")
 
 
 @reads("correlated-features-help", {"method": "rnm-screen"}, {"method": "adp-screen"})
@@ -356,22 +394,6 @@ def _wolfe_gap(index: RowIndex) -> Outcome:
     return Outcome(private > max(rule, plain), text)
 
 
-@reads("one-screened-per-iteration", {"least": 1.0}, {"least": NEARLY_ALL})
-def _one_per_iteration(index: RowIndex, least: float) -> Outcome:
-    shares = {
-        data: index.mean(suite, data, "rnm-screen", "screened") / published_data()[data].n_iter
-        for suite, sets in (("synthetic", SYNTHETIC), ("real", REAL))
-        for data in sets
-    }
-    fewest = min(shares, key=shares.__getitem__)
-    always = sum(share == 1 for share in shares.values())
-    text = (
-        f"In every round on {always} of {len(shares)} sets; least often on {label(fewest)}, in "
-        f"{shares[fewest]:.2%} of the rounds."
-    )
-    return Outcome(shares[fewest] >= least, text, _labelled(shares))
-
-
 # --- mathematics: no rows needed but for Theorem 2 ----------------------------------------------
 
 
@@ -425,80 +447,14 @@ def _theorem2_features(index: RowIndex) -> Outcome:
     return Outcome(near and math.isclose(found.published, limit, rel_tol=0.02), text)
 
 
-# --- real data, Section 5.2 and Appendix E: significance ----------------------------------------
-
-ORACLE = {"suite": "real", "methods": RNM_OR_ORACLE[::-1]}
-
-
-@reads("f1-not-better-than-dp-fw", {"suite": "real", "methods": RNM_OR_DP_FW})
-@reads("ablation-f1-not-better-than-dp-fw", {"suite": "ablation", "methods": RNM_OR_DP_FW})
-@reads("oracle-f1-not-better-above-20-features", ORACLE | {"sets": WIDE})
-@reads("oracle-mse-not-better-above-20-features", ORACLE | {"sets": WIDE[:-1], "metric": "mse"})
-def _none_better(
-    index: RowIndex,
-    suite: str,
-    methods: tuple[str, str],
-    metric: str = "f1",
-    sets: tuple[str, ...] = REAL,
-) -> Outcome:
-    tests = {data: _tested(index, suite, data, methods, metric) for data in sets}
-    ahead = [data for data, test in tests.items() if test.better]
-    text = (
-        f"{_spoken(methods[0])} is significantly better than {_spoken(methods[1])} in "
-        f"{label(metric)} on {_of_sets(ahead, sets)}."
-    )
-    numbers = {data: test.p_two_sided for data, test in tests.items()}
-    return Outcome(not ahead, text, _labelled(numbers, "p"))
-
-
-@reads(
-    "density-better-than-dp-fw",
-    {"suite": "real"},
-    {"suite": ZERO_START, "methods": FROM_ZERO[::-1]},
-)
-@reads("ablation-density-better-than-dp-fw", {"suite": "ablation"})
-def _density_better(
-    index: RowIndex, suite: str, methods: tuple[str, str] = RNM_OR_DP_FW
-) -> Outcome:
-    ahead = [data for data in REAL if _tested(index, suite, data, methods, "density").better]
-    dense = min(_means(index, suite, methods[1], "density").values())
-    text = f"On {_of_sets(ahead)}; the density of {_spoken(methods[1])} is at least {dense:.3f}."
-    return Outcome(len(ahead) == len(REAL), text)
-
-
-@reads("minimal-side-effects")
-def _small_side_effects(index: RowIndex) -> Outcome:
-    more = _changes(index, "mse", ("real", "rnm-screen"), ("real", "dp-fw"))
-    small = [data for data in REAL if more[data] <= LITTLE]
-    text = (
-        f"At most {LITTLE} above on {_of_sets(small)}; from {min(more.values()):+.3f} to "
-        f"{max(more.values()):+.3f}."
-    )
-    return Outcome(len(small) >= len(REAL) / 2, text, _labelled(more))
-
-
-@reads("minimal-side-effects")
-def _side_effects(index: RowIndex) -> Outcome:
-    methods = RNM_OR_DP_FW[::-1]
-    worse = [data for data in REAL if _tested(index, "real", data, methods, "mse").better]
-    return Outcome(len(worse) <= len(REAL) / 2, f"Significantly above on {_of_sets(worse)}.")
-
-
-@reads("rnm-f1-above-oracle-on-larger-sets", {"suite": "real", "sets": WIDE, "expected": WIDE})
-@reads("ablation-f1", {"suite": "ablation", "sets": REAL, "expected": ()})
-def _f1_above_oracle(
-    index: RowIndex, suite: str, sets: tuple[str, ...], expected: tuple[str, ...]
-) -> Outcome:
-    more = _changes(index, "f1", (suite, "rnm-screen"), (suite, "oracle-k-fw"), sets)
-    higher = tuple(data for data in sets if more[data] > 0)
-    return Outcome(higher == expected, f"Higher on {_of_sets(higher, sets)}.", _labelled(more))
+# --- real data, Section 5.2 -----------------------------------------------------------------------
 
 
 @reads("rnm-f1-above-oracle-on-larger-sets")
 def _above_oracle_in_blocks(index: RowIndex) -> Outcome:
     wins = {}
     for data in BOLD_F1:
-        ours, theirs = ((LONG["real"], data, name, "f1") for name in RNM_OR_ORACLE)
+        ours, theirs = ((LONG["real"], data, name, "f1") for name in ("rnm-screen", "oracle-k-fw"))
         pairs = index.paired(ours, theirs)
         if not pairs:
             raise NotRunError(f"further trials on {label(data)}")
@@ -507,8 +463,6 @@ def _above_oracle_in_blocks(index: RowIndex) -> Outcome:
     text = f"Significant, of {BLOCKS} studies: {shown}."
     return Outcome(all(count > BLOCKS / 2 for count in wins.values()), text)
 
-
-# --- real data: iterations ----------------------------------------------------------------------
 
 LONGER = {"before": "rnm-screen", "after": "rnm-screen-longer"}
 
@@ -525,49 +479,17 @@ def _more_on_the_largest(index: RowIndex, before: str, after: str) -> Outcome:
 
 @reads("more-iterations-small", {"before": "np-fw", "after": ITERATIONS[1]}, LONGER)
 def _more_on_smaller(index: RowIndex, before: str, after: str) -> Outcome:
-    f1, density = (
-        _changes(index, metric, ("real", after), ("real", before), SMALLER)
-        for metric in ("f1", "density")
-    )
+    f1, density = (_changes(index, metric, before, after, SMALLER) for metric in ("f1", "density"))
     steady = [data for data in SMALLER if abs(f1[data]) <= LITTLE]
     denser = [data for data in SMALLER if density[data] > 0]
     n_sparser = sum(density[data] < 0 for data in SMALLER)
+    largest = max(map(abs, f1.values()))
     text = (
         f"Density rises on {_of_sets(denser, SMALLER)} and falls on {n_sparser}; F1 changes by "
-        f"at most {LITTLE} on {_of_sets(steady, SMALLER)}, at most by {_largest(f1):.3f}."
+        f"at most {LITTLE} on {_of_sets(steady, SMALLER)}, at most by {largest:.3f}."
     )
     holds = len(denser) == len(steady) == len(SMALLER)
     return Outcome(holds, text, _labelled(f1, "F1") | _labelled(density, "density"))
-
-
-@reads("learning-on-larger-sets")
-def _loss_falls(index: RowIndex) -> Outcome:
-    ends = {data: _curve_ends(index, "real", data, "rnm-screen", "mse") for data in REAL}
-    first, last = ({data: both[at] for data, both in ends.items()} for at in (0, 1))
-    falling = [data for data in WIDE if last[data] < first[data]]
-    text = f"Below the error after the first iteration on {_of_sets(falling, WIDE)}."
-    numbers = _labelled(first, "first") | _labelled(last, "last")
-    return Outcome(len(falling) == len(WIDE), text, numbers)
-
-
-@reads("learning-on-larger-sets")
-def _better_than_zero(index: RowIndex) -> Outcome:
-    ratios = _means(index, "real", "rnm-screen", "mse")
-    for data in REAL:
-        settings = index.rows("real", data, "rnm-screen")[0].settings
-        if "zero_error" not in settings:
-            raise NotRunError(f"predicting zero on {label(data)}")
-        ratios[data] /= settings["zero_error"]
-    wide = [ratios[data] for data in WIDE]
-    below = [data for data in WIDE if ratios[data] < 1]
-    text = (
-        f"Its error is {min(wide):.2f} to {max(wide):.2f} of that of predicting zero, below it on "
-        f"{_of_sets(below, WIDE)}."
-    )
-    return Outcome(len(below) == len(WIDE), text, _labelled(ratios))
-
-
-# --- real data: R² ------------------------------------------------------------------------------
 
 
 @reads("r2-definition")
@@ -583,72 +505,10 @@ def _r2_definition(index: RowIndex) -> Outcome:
     return Outcome(unchosen < len(compared) / 2, text)
 
 
-@reads("r2-reasonable", {"metric": "r2_missed"}, {"metric": "r2_unchosen"})
-def _r2_reasonable(index: RowIndex, metric: str) -> Outcome:
-    found = _means(index, "real", "rnm-screen", metric)
-    good = [data for data in REAL if found[data] > HALF]
-    text = f"Above {HALF} on {_of_sets(good)}."
-    return Outcome(len(good) > len(REAL) / 2, text, _labelled(found))
-
-
-@reads("r2-reasonable", {"metric": "r2_missed"}, {"metric": "r2_unchosen"})
-def _r2_beyond_chance(index: RowIndex, metric: str) -> Outcome:
-    above, parts = [], []
-    for data in REAL:
-        ours, chance = (("real", data, "rnm-screen", metric + end) for end in ("", "_at_random"))
-        parts.append(f"{label(data)} {index.mean(*ours):.3f} and {index.mean(*chance):.3f}")
-        gain = index.difference(ours, chance)
-        above += [data] if gain is not None and gain.is_positive else []
-    text = (
-        f"Chosen and random features explain: {'; '.join(parts)}. The chosen ones explain more, by "
-        f"two standard errors, on {_of_sets(above)}."
-    )
-    return Outcome(len(above) > len(REAL) / 2, text)
-
-
-# --- real data: Table 3, and without the Yeo-Johnson transform ----------------------------------
-
-
-@reads("np-fw-unchanged-by-screening", *({"rule": rule} for rule in RULES[:3]))
-def _unchanged_by_screening(index: RowIndex, rule: str) -> Outcome:
-    f1, mse = (
-        _changes(index, metric, ("real", rule), ("real", "np-fw")) for metric in ("f1", "mse")
-    )
-    same = [data for data in REAL if max(abs(f1[data]), abs(mse[data])) < SAME]
-    text = (
-        f"To three decimals the same on {_of_sets(same)}; F1 changes by at most "
-        f"{_largest(f1):.3f}, MSE by at most {_largest(mse):.3f}."
-    )
-    if rule != RULES[0]:
-        out = [data for data in REAL if index.mean("real", data, rule, "screened")]
-        text += f" It leaves features out on {_of_sets(out)}."
-    return Outcome(len(same) == len(REAL), text, _labelled(f1, "F1") | _labelled(mse, "MSE"))
-
-
 @reads("np-fw-best")
 def _np_fw_best(index: RowIndex) -> Outcome:
     best = list(REAL)
     for other in ("preselect-k-fw", "oracle-k-fw", "rnm-screen"):
-        f1, mse = (
-            _changes(index, metric, ("real", "np-fw"), ("real", other)) for metric in ("f1", "mse")
-        )
+        f1, mse = (_changes(index, metric, other, "np-fw", REAL) for metric in ("f1", "mse"))
         best = [data for data in best if f1[data] >= 0 and mse[data] <= SAME]
     return Outcome(len(best) == len(REAL), f"Best in F1 and in MSE on {_of_sets(best)}.")
-
-
-@reads("low-dimensional-data", {"more_rows": False}, {"more_rows": True})
-def _low_dimensional(_index: RowIndex, more_rows: bool) -> Outcome:
-    facts = published_data()
-    taller = [name for name in REAL if facts[name].n_rows > facts[name].n_features]
-    holds = len(taller) == (len(REAL) if more_rows else 0)
-    return Outcome(holds, f"{_of_sets(taller)} have more rows than features.")
-
-
-@reads("ablation-r2", {"metric": "r2_unchosen"}, {"metric": "r2_missed"})
-def _ablation_r2(index: RowIndex, metric: str) -> Outcome:
-    more = _changes(index, metric, ("ablation", "rnm-screen"), ("real", "rnm-screen"))
-    lower = [data for data in REAL if more[data] < 0]
-    return Outcome(lower == list(SMALLER), f"Lower on {_of_sets(lower)}.", _labelled(more))
-
-
-reads("ablation-f1", {"suite": "ablation", "methods": RNM_OR_ORACLE})(_none_better)

@@ -63,7 +63,8 @@ class PublishedData:
 class PublishedClaim:
     """A statement outside the tables; `caveat` says where it fails or what it rests on.
 
-    Each of `readings` is one way to take the words, and what is run to judge them so.
+    Each of `readings` is one way to take the words, what is run to judge them so, and perhaps a
+    `test` of what came out (`claims.on_sets`).
     """
 
     key: str
@@ -71,7 +72,7 @@ class PublishedClaim:
     description: str
     figures: Mapping[str, float]
     caveat: str | None
-    readings: tuple[Mapping[str, str], ...]
+    readings: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
