@@ -1,4 +1,4 @@
-"""PrivateOLS for units with several rows, which count as one (docs/theory/mechanisms.md)."""
+"""Regression tables for units with several rows, which count as one (docs/theory/mechanisms.md)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 
-from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load, scan
+from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, PrivatePoisson, load, scan
 from dpscreen.models.refusal import TableRefused
 from dpscreen.privacy.budget import ALL_ROWS, Unit
 from dpscreen.rows import spool
@@ -38,9 +39,9 @@ def number(name, bound):
     return {"name": name, "type": "number", "constraints": {"minimum": -bound, "maximum": bound}}
 
 
-def schema(most=MOST):
+def schema(most=MOST, target=None):
     features = [number(name, 9) for name in NAMES]
-    fields = [*features, number("y", 40), {"name": "who", "type": "string"}]
+    fields = [*features, target or number("y", 40), {"name": "who", "type": "string"}]
     told = {"target": "y", "unit": "who", "rows_per_unit": most}
     return TableSchema.from_dict({"fields": fields, "dpscreen": told})
 
@@ -60,6 +61,32 @@ def test_with_little_noise_it_is_weighted_least_squares_robust_to_clusters():
     assert model.nobs == pytest.approx(1500, abs=1)
     assert model.table_.plain_errors == pytest.approx(want.bse.to_numpy(), rel=0.05)
     assert model.scale_ == pytest.approx(np.sqrt(2), rel=0.15)  # of single rows
+
+
+CURVED = [
+    (PrivateLogit, sm.families.Binomial(), lambda u, means: u < means, {}),
+    (PrivatePoisson, sm.families.Poisson(), stats.poisson.ppf, {"target_bounds": (0, 60)}),
+]
+
+
+@pytest.mark.parametrize(("estimator", "family", "outcomes", "bounds"), CURVED)
+def test_with_little_noise_other_families_are_gee_with_weights(estimator, family, outcomes, bounds):
+    frame, rng = panel(6), np.random.default_rng(6)
+    means = family.link.inverse(0.5 * frame[NAMES] @ (1.0, -2.0, 0.5) - 0.3)
+    whose = pd.factorize(frame["who"])[0]
+    draws = np.where(rng.random(1500) < 0.6, rng.random(1500), np.nan)[whose]
+    draws = np.where(np.isnan(draws), rng.random(len(frame)), draws)
+    y = np.minimum(outcomes(draws, means), 60).astype(float)
+    model = estimator(**BUDGET | {"epsilon": 1e4}, feature_bounds=(-9, 9), **bounds)
+    model.fit(frame[NAMES], y, unit=frame["who"])
+    weights = 1 / frame.groupby("who")["y"].transform("size")
+    X = sm.add_constant(frame[NAMES], prepend=False)
+    want = sm.GEE(y, X, whose, family=family, weights=weights).fit()
+    np.testing.assert_allclose(model.params, want.params, rtol=0, atol=0.02)
+    np.testing.assert_allclose(model.bse, want.bse, rtol=0.05)
+    assert model.table_.plain_errors == pytest.approx(want.bse.to_numpy(), rel=0.05)
+    assert model.bse["a"] > 1.2 * sm.GLM(y, X, family).fit().bse["a"]
+    assert model.nobs == pytest.approx(1500, abs=1)
 
 
 def test_every_source_gives_the_same_numbers(tmp_path, monkeypatch):
@@ -97,6 +124,29 @@ def test_every_source_gives_the_same_numbers(tmp_path, monkeypatch):
         for what in ("coef_", "bse", "n_rows_", "scale_"):
             assert np.array_equal(getattr(other, what), getattr(here, what)), (name, what)
         assert str(other.quality_) == str(here.quality_), name
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target", "outcome"),
+    [
+        (PrivateLogit, {"name": "y", "type": "boolean"}, lambda y: y > 3),
+        (PrivatePoisson, number("y", 40), abs),
+    ],
+)
+def test_curvatures_from_a_scratch_file_are_the_same(estimator, target, outcome, monkeypatch):
+    frame = panel(7)
+    frame["y"] = outcome(frame["y"])
+    if "constraints" in target:
+        target = target | {"constraints": {"minimum": 0, "maximum": 40}}
+    model = estimator(schema=schema(target=target), **BUDGET)
+    here = model.fit(frame)
+    monkeypatch.setattr(spool, "ROWS_PER_PART", 700)
+    monkeypatch.setattr("dpscreen.tables.reading.available_memory", lambda: 1000)
+    shuffled = frame.sample(frac=1, random_state=9)
+    there = estimator(schema=schema(target=target), **BUDGET).fit(duckdb.from_df(shuffled))
+    for what in ("coef_", "bse", "n_rows_"):
+        assert np.array_equal(getattr(there, what), getattr(here, what)), what
+    assert str(there.quality_) == str(here.quality_)
 
 
 def test_the_statement_and_the_file_say_for_whom(tmp_path):
@@ -182,7 +232,7 @@ def test_what_cannot_be_done_is_refused(tmp_path):
         ols.fit(X, y, unit=[None] * len(X))
     with pytest.raises(ValueError, match="do not come with ids"):
         ols.fit(duckdb.from_df(frame.drop(columns="who")), "y", unit=who)
-    with pytest.raises(ValueError, match="not independent"):
-        PrivateLogit(epsilon=1, delta=1e-6, feature_bounds=(-9, 9)).fit(schema().encode(frame))
+    with pytest.raises(ValueError, match="PrivateLogit needs to know whose each row is"):
+        PrivateLogit(epsilon=1, delta=1e-6, feature_bounds=(-9, 9), rows_per_unit=3).fit(X, y > 0)
     with pytest.raises(TableRefused, match="units"):
         PrivateOLS(epsilon=0.1, delta=1e-6, **BOUNDS).fit(X, y, unit=who)

@@ -123,7 +123,6 @@ def asks(session, feature=("0", "1", "2"), **fields):
         ({"feature": []}, "schema.features-empty"),
         ({"model": OUTCOMES}, "studio.target-not-binary"),
         ({"model": ODDS}, "studio.target-not-binary"),
-        ({"model": ODDS, "target": "1"} | TWO_ROWS, "studio.intervals-need-one-row"),
         ({"model": OUTCOMES, "target": "1", "rate": "120"}, "studio.rate-not-a-share"),
         ({"model": SELECTION, "intervals": SELECTION} | TWO_ROWS, "studio.intervals-need-one-row"),
         (

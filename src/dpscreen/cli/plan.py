@@ -106,7 +106,7 @@ def command(
         raise click.UsageError(
             f"--model {method.removeprefix('private-')} needs --rows and --epsilon."
         )
-    if shape.rows_per_unit > 1 and method == family.table.method and family.averages_units:
+    if shape.rows_per_unit > 1 and method == family.table.method:
         console.say("A table counts units, whatever their number of rows: rows below are units.")
     elif shape.rows_per_unit > 1:
         from dpscreen.planning.power import epsilon_of_one_row

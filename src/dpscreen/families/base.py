@@ -241,11 +241,6 @@ class Family:
         """Whether the curvature is released; else it is the Gram matrix."""
         return not self.quadratic
 
-    @property
-    def averages_units(self) -> bool:
-        """Whether a table counts units, whatever their rows: then its meat is of their means."""
-        return self.quadratic
-
     def dispersion(self, scale: float, curvature: float = 1.0) -> float:
         """Return the variance of a residual over the variance function, whose mean is given."""
         return scale**2 / curvature if self.has_scale else 1.0

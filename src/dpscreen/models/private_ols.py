@@ -41,19 +41,13 @@ class TableEstimator(TableModel, ScalingModel):
     required: Any = None
     table_rule: ClassVar[TableRule]
 
+    averages_units = True
     _books_in_parts = True  # a table that is refused is charged for what was released alone
 
     def __init_subclass__(cls) -> None:
         cls.table_rule = TableRule.of(cls.family)
-        cls.averages_units = cls.family.averages_units
 
     def _settings(self, unit: Unit) -> Choices:
-        if unit.rows_per_unit > 1 and not self.averages_units:
-            raise ValueError(
-                f"{type(self).__name__} needs rows_per_unit=1: rows of one unit are not "
-                "independent, so standard errors that count them as if they were would be too "
-                "short."
-            )
         if unit.rows_per_unit > 1 and not unit.whole and unit.column is None:
             raise ValueError(
                 f"{type(self).__name__} needs to know whose each row is, as rows of one unit are "
@@ -129,7 +123,9 @@ class TableEstimator(TableModel, ScalingModel):
         target = None
         if self.family.n_classes:
             start.promise.charges.book(start.spending.share(rules.CLASS_SHARE))
-            target = release_target(start.spending, start.rows, start.bounds[1], family=self.family)
+            target = release_target(
+                start.spending, start.rows.singles, start.bounds[1], family=self.family
+            )
             curvature = self.family.mean_curvature(target.start, 0.0)
             self._refuse(start, TableRule.of(self.family, curvature))
             start.promise.charges.book()

@@ -310,7 +310,7 @@ def reading_of(release: Release) -> Iterator[str]:
 
 
 EACH_AS_ONE = (
-    "Every unit counts as one, whatever the number of its rows: least squares with weights 1/m for "
+    "Every unit counts as one, whatever the number of its rows: a regression with weights 1/m for "
     "its m rows, and standard errors that are robust to correlation within units."
 )
 

@@ -262,8 +262,11 @@ class LatticeRows(ExactDesign):
 
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28; of units, their means."""
-        rows, _ = self.made_short(short)
-        return exact_gram(rows if self.owners is None else self.owners.shared(rows))
+        return exact_gram(self.shared(self.made_short(short)[0]))
+
+    def shared(self, rows: Narrow) -> Narrow:
+        """Return rows whose products add up to means over the rows of each unit, if units count."""
+        return rows if self.owners is None else self.owners.shared(rows)
 
 
 class LatticeDesign(LatticeRows):
@@ -434,14 +437,16 @@ class LatticePoint(ExactPoint):
         return count(rows, self.design.short_squares(mixed), residuals, *args)
 
     def curved_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
+        # Cut by the norm of the row, before rows of a unit share theirs (Lemma 89).
         design, (scale, per_unit, most) = self.design, self._rounding(clip)
         nothing, roots = np.zeros(design.n_rows), np.empty(design.n_rows, dtype=np.int16)
         design.loss.levels(self._fit, nothing, (scale / 2, per_unit, most), roots)
         rows, factors = design.made_short(mixed)
-        return count(rows, design.short_squares(mixed), mixed.residuals(roots, factors), *args)
+        residuals = mixed.residuals(roots, factors)
+        return count(design.shared(rows), design.short_squares(mixed), residuals, *args)
 
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
-        rows, _ = self.design.made_short(short)
+        rows = self.design.shared(self.design.made_short(short)[0])
         return exact_gram(curved_rows(rows, self.residual_levels(1.0)))
 
 

@@ -580,17 +580,21 @@ class TableEngine:
         predicting[task.columns[[j for j in self.without if task.constant[j]]]] = 0
         return self._table(table, predicting, known, hidden, explained_by)
 
+    @property
+    def releases_meat(self) -> bool:
+        """Whether the meat is released: no variance function holds for means over a unit's rows."""
+        return self.family.releases_meat or self.task.averaged
+
     def _budget(self) -> ZCDP:
         """Return what rounds and curvature share: what histograms, meat and count leave."""
-        task, curved, meat = self.task, self.family.releases_curvature, self.family.releases_meat
+        task, curved, scaled = self.task, self.family.releases_curvature, self.family.has_scale
         histograms = len(self.plan.search) * self.search_share
         histograms += len(self.plan.last) * self.last_share
         histograms += self.last_share * task.averaged
-        scaled = (CUT_SHARE + histograms) * self.family.has_scale
         # Norms of weighted rows; and, with interest, of rows of few columns, plain and weighted.
-        scaled += NORM_SHARE * (curved and meat) * (1 + bool(task.interest))
-        scaled += NORM_SHARE * bool(task.interest)
-        later = task.share((curved + meat) * MEAT_SHARE + LONG_SHARE + scaled)
+        norms = (curved and scaled) * (1 + bool(task.interest)) + bool(task.interest)
+        share = (curved + self.releases_meat) * MEAT_SHARE + LONG_SHARE + NORM_SHARE * norms
+        later = task.share(share + (CUT_SHARE + histograms) * scaled)
         return ZCDP(task.wide.task.spending.remaining.rho - later.rho)
 
     def _release_interest(self, theta: Array, curvature: Curvature, budget: ZCDP) -> TableRelease:
@@ -672,7 +676,7 @@ class TableEngine:
             estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
         meat = Meat(curvature.matrix, curvature.noise)
-        if family.releases_meat:
+        if self.releases_meat:
             meat = self._release_meat(last[-1].clip)
         return estimate, curvature, self._known(curvature, doubt, estimate, meat, cut_off)
 
@@ -686,12 +690,13 @@ class TableEngine:
     ) -> TableRelease:
         """Release what is reported beside coefficients, and return all of it."""
         task = self.task
-        deviation = self._release_deviation() if task.averaged else self.deviation
+        deviation = self.deviation
+        if task.averaged and self.family.has_scale:
+            deviation = self._release_deviation()
         # How many rows were norm-clipped, if any (docs/theory/mechanisms.md, Lemma 13).
         far = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
         rows = self.conditioner.rows.smaller(1.0 if self.nuisance else far)
-        point = task.start(single=True) if task.averaged else self.point
-        count = point.row_total(long_count, task.wide.task.deviation, rows)
+        count = self._single().row_total(long_count, task.wide.task.deviation, rows)
         noisy, noise = task.wide.task.spending.release_sum(
             int(count[0]),
             most=1,
@@ -756,7 +761,7 @@ class TableEngine:
 
         bias = cut_off.error(directions)
         plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
-        both = family.releases_curvature and family.releases_meat
+        both = family.releases_curvature and self.releases_meat
         dispersion = meat.dispersion(curvature) if both else family.dispersion(self.deviation)
         meant = dispersion * plain if both else None
         sampling, error = meat.along(directions, spread, meant)
@@ -764,10 +769,10 @@ class TableEngine:
         freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
         if family.releases_curvature:
             turned = np.sqrt(((directions @ curvature.inverse) ** 2).sum(axis=1) / squares)
-            known = 0.0 if family.releases_meat else squares * sampling
+            known = 0.0 if self.releases_meat else squares * sampling
             parts = 2 - known / np.maximum(variances, 1e-300)
             off = np.maximum(curvature.noise * turned * parts, 1e-3) ** 2 / 2
-            freedom = 1 / (off + (1 / np.maximum(freedom, 1e-9) if family.releases_meat else 0.0))
+            freedom = 1 / (off + (1 / np.maximum(freedom, 1e-9) if self.releases_meat else 0.0))
         common = directions @ (meat.floored(spread) + noise) @ directions.T
         wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
         covariance = common * np.outer(wider, wider)
@@ -926,14 +931,18 @@ class TableEngine:
 
         (docs/theory/marginals.md, Lemma 22; docs/theory/mechanisms.md, Lemma 89)
         """
-        point, top = self.task.start(single=True), 8 * self.rounds[-1].clip
-        self._move(point, self.point.weights[self.task.columns])
-        cost, purpose = (
-            self.task.share(self.last_share),
-            "sizes of influences of one row of each unit",
-        )
-        found = self._release_influences(point, top, self._clips(top)[0], cost, purpose)
+        top, cost = 8 * self.rounds[-1].clip, self.task.share(self.last_share)
+        purpose = "sizes of influences of one row of each unit"
+        found = self._release_influences(self._single(), top, self._clips(top)[0], cost, purpose)
         return self._deviation_of(found)
+
+    def _single(self) -> ExactPoint:
+        """Return the point where it is, of all rows or of one of each unit."""
+        if not self.task.averaged:
+            return self.point
+        point = self.task.start(single=True)
+        self._move(point, self.point.weights[self.task.columns])
+        return point
 
     def _release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
         """Release −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25)."""
@@ -997,7 +1006,7 @@ class TableEngine:
         if self.family.has_scale:
             if self.curved_norm is None:
                 top = self.conditioner.row_norm * math.sqrt(bound)
-                counts = self.point.curved_total(size_counts, 1.0, rows, 1.0, N_CELLS)
+                counts = self._single().curved_total(size_counts, 1.0, rows, 1.0, N_CELLS)
                 purpose = "norms of whitened rows times roots of means"
                 self.curved_norm = largest_detected(task, counts, top, purpose)
             square = self.curved_norm**2

@@ -462,8 +462,7 @@ class Draft:
         found = self._schema_problems()
         messages = [one.said(VOICE) for one in found]
         several = (self.block.get("rows_per_unit") or 1) > 1
-        averaged = choice.table and choice.family.averages_units  # the rows of a unit together
-        if several and self.has_intervals and not averaged:
+        if several and self.intervals and not choice.table:  # tables count units
             messages.append(message("studio.intervals-need-one-row"))
         if not found and not choice.family.fits(self.classes, float(schema.target_bounds[0])):
             unfit = message("studio.target-negative", model=choice.title)
