@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,28 +18,65 @@ if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-SPARSE = {"gaussian": "lasso", "binomial": "logistic", "poisson": "poisson-lasso"}
-TABLES = {"gaussian": "ols", "binomial": "logit", "poisson": "poisson"}
-"""What people call the models of each family; here, as families are slow to import."""
 
-ABOUT = (
-    "lasso: a sparse linear model; ols: a regression table of all features; logistic and "
-    "logit: the same two for a binary outcome (logistic is the default there); poisson-lasso and "
-    "poisson: for counts and other outcomes that are not negative; free-screen: a sparse linear "
-    "model by a path that is screened halfway; rnm-screen, adp-screen and dp-fw: the methods of "
-    "the paper."
-)
-"""The models in words."""
+class FamilyNames(NamedTuple):
+    """What people call the two models of a family and its outcomes.
 
-COMPARED = {
-    "gaussian": ("private-lasso", "dp-fw", "rnm-screen", "lasso"),
-    "binomial": ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic"),
-    "poisson": ("private-poisson-lasso", "poisson"),
+    `others` are the methods that its sparse model is compared with; the last is not private. What
+    `means` says of the option --rate is empty where no mean is supposed.
+    """
+
+    sparse: str
+    table: str
+    outcomes: str
+    others: tuple[str, ...]
+    means: str = ""
+    has_offset: bool = False
+
+
+FAMILY_NAMES = {
+    "gaussian": FamilyNames(
+        "lasso", "ols", "continuous outcomes (the default)", ("dp-fw", "rnm-screen", "lasso")
+    ),
+    "binomial": FamilyNames(
+        "logistic",
+        "logit",
+        "binary outcomes (the default there)",
+        ("noisy-descent", "outcome-fw", "class-means", "logistic"),
+        "share of the second class of a binary outcome  [default: 0.5]",
+    ),
+    "poisson": FamilyNames(
+        "poisson-lasso",
+        "poisson",
+        "counts and other outcomes that are not negative",
+        ("poisson",),
+        "mean of a count  [default: 1]",
+        has_offset=True,
+    ),
 }
-"""The methods that are compared for each family of outcomes; the last is not private."""
-
+"""By families; here, as these are slow to import."""
+SPARSE = {family: one.sparse for family, one in FAMILY_NAMES.items()}
+TABLES = {family: one.table for family, one in FAMILY_NAMES.items()}
+COMPARED = {family: (f"private-{one.sparse}", *one.others) for family, one in FAMILY_NAMES.items()}
 OURS = (*SPARSE.values(), *TABLES.values())
 SELECTING = ", ".join(f"private-{name}" for name in SPARSE.values())
+WITH_OFFSET = ", ".join(
+    f"private-{name}"
+    for one in FAMILY_NAMES.values()
+    for name in (one.sparse, one.table)
+    if one.has_offset
+)
+EACH = "; ".join(f"{one.sparse} and {one.table} of {one.outcomes}" for one in FAMILY_NAMES.values())
+ABOUT = (
+    f"A sparse model that selects features, or a regression table of all: {EACH}. free-screen: a "
+    "sparse linear model by a path that is screened halfway; rnm-screen, adp-screen and dp-fw: the "
+    "methods of the paper."
+)
+RATE = click.option(
+    "--rate",
+    type=console.POSITIVE,
+    help=f"Assumed {'; '.join(one.means for one in FAMILY_NAMES.values() if one.means)}.",
+)
 MODELS = {name: f"private-{name}" for name in OURS} | {
     name: name for name in ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 }

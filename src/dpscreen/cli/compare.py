@@ -11,7 +11,7 @@ import click
 
 from dpscreen._core.words import listed
 from dpscreen.cli import console
-from dpscreen.cli._fit_options import COMPARED
+from dpscreen.cli._fit_options import COMPARED, FAMILY_NAMES, RATE
 
 if TYPE_CHECKING:
     from dpscreen.families import Family
@@ -32,16 +32,12 @@ LESSON = (
 @click.option("--rows", type=console.ROWS, required=True, help="Number of rows.")
 @click.option("--features", type=console.COUNT, help="Number of features.")
 @console.schema_option("It also declares whether the outcome is binary.")
-@click.option(
-    "--rate",
-    type=console.POSITIVE,
-    help="Assumed share of the second class: compares models of a binary outcome. For counts: "
-    "assumed mean.",
-)
+@RATE
 @click.option(
     "--model",
     type=click.Choice(BY_NAME),
-    help="Compare models of counts and other outcomes that are not negative.",
+    help=f"Compare models of {', '.join(FAMILY_NAMES[one].outcomes for one in BY_NAME)}. Without "
+    "it, of binary outcomes with --rate.",
 )
 @console.EPSILONS(default=(0.5, 1.0, 2.0, 5.0), help="A budget to try; may be repeated.")
 @console.DELTA(help="Delta of every budget.")
@@ -96,7 +92,6 @@ def command(
       dpscreen compare --rows 5000 --features 40 --method private-lasso --json
       dpscreen compare --rows 5000 --features 40 --plot compare.png
       dpscreen compare --rows 5000 --features 20 --rate 0.2
-      dpscreen compare --rows 5000 --features 20 --model poisson --rate 3
     """
     shape = console.table_shape(features, schema_file, formula)
     from dpscreen.families import BINOMIAL, FAMILIES

@@ -15,6 +15,7 @@ from dpscreen.cli._fit_options import (
     MODELS,
     MOST_UNREADABLE,
     SELECTING,
+    WITH_OFFSET,
     PreparedFit,
     check_budget,
     prepared,
@@ -75,8 +76,7 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
 @click.option(
     "--offset",
     metavar="FEATURE",
-    help="Feature whose coefficient is fixed at 1, the logarithm of an exposure (private-poisson, "
-    "private-poisson-lasso).",
+    help=f"Feature whose coefficient is fixed at 1, as of a logarithm ({WITH_OFFSET}).",
 )
 @console.named_options
 @click.option(

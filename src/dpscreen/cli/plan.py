@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
-from dpscreen.cli._fit_options import OURS, TABLES
+from dpscreen.cli._fit_options import EACH, OURS, RATE, TABLES
 
 if TYPE_CHECKING:
     from dpscreen.families import Family
@@ -42,16 +42,10 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     type=click.Choice(OURS),
-    help="lasso (the default), logistic and poisson-lasso: power to detect features of a "
-    "continuous outcome, a binary one and a count. ols, logit and poisson: width of the intervals "
-    "of a regression table of such an outcome.",
+    help="Power of a sparse model to detect features, or width of the intervals of a regression "
+    f"table: {EACH}.",
 )
-@click.option(
-    "--rate",
-    type=console.POSITIVE,
-    help="Assumed share of the second class of a binary outcome.  [default: 0.5]  Of counts: "
-    "assumed mean.  [default: 1]",
-)
+@RATE
 @console.named_options
 @console.SEED
 @console.plot_option("Draw power and R², or AUC, into this file")
@@ -87,10 +81,9 @@ def command(
       dpscreen plan --rows 5000 --features 40 --effect 0.1
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
-      dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols --interest sex
+      dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols --interest x0
       dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
-      dpscreen plan --rows 9000 --features 8 --epsilon 1 --model poisson --rate 3
     """
     from dpscreen.families import family_of_method
 

@@ -11,8 +11,7 @@ from dpscreen.models.private_lasso import FreeScreen, PrivateLasso
 from dpscreen.models.private_logistic_lasso import PrivateLogisticLasso
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
-from dpscreen.models.private_poisson import PrivatePoisson
-from dpscreen.models.private_poisson_lasso import PrivatePoissonLasso
+from dpscreen.models.private_poisson import PrivatePoisson, PrivatePoissonLasso
 from dpscreen.models.refusal import TableRefused
 
 __all__ = [

@@ -135,7 +135,7 @@ class PrivateLinearModel(LinearModel):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R² of predictions for given rows. Of private rows it is no release: no noise.
 
-        With a log link it is the part of the Poisson deviance that is explained.
+        Of outcomes that are not negative it is the part of the deviance that is explained.
 
         Parameters
         ----------
