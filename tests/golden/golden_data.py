@@ -44,23 +44,20 @@ PERSONS, SURPLUS = 1200, 50
 
 
 def table_columns():
-    """Return the columns of the table; its last rows are second rows of persons."""
+    """Return the columns of the table; its last rows repeat those of some persons."""
     n = PERSONS + SURPLUS
+    again = np.arange(n) % PERSONS
     age, dose = whole(4, 0, 100 * 8, n) / 8, whole(5, 0, 50 * 8, n) / 8
     arm, smoker = np.array(["a", "b", "c", "other"])[whole(6, 0, 3, n)], whole(7, 0, 1, n) == 1
     effect = 24.0 * (arm == "a") - 16.0 * (arm == "c") + 20.0 * smoker
-    return {
-        "person": [f"p{i % PERSONS}" for i in range(n)],
-        "age": age,
-        "arm": arm,
-        "smoker": smoker,
-        "dose": dose,
-        "score": age / 2 + effect + whole(8, -64, 64, n) / 8,
-    }
+    score = age / 2 + effect + whole(8, -64, 64, n) / 8
+    columns = {"age": age, "arm": arm, "smoker": smoker, "dose": dose, "score": score}
+    people = {"person": [f"p{i}" for i in again]}
+    return people | {name: values[again] for name, values in columns.items()}
 
 
 def table_rows():
-    """Return what the schema makes of the table, made by hand: the first row of each person."""
+    """Return what the schema makes of the table, made by hand: one row of each person."""
     told = {name: np.asarray(values)[:PERSONS] for name, values in table_columns().items()}
     levels = [told["arm"] == level for level in "abc"]
     columns = [told["age"], *levels, told["smoker"], told["dose"]]

@@ -256,7 +256,7 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
     unit = getattr(X, "unit", None)
     together = estimator.averages_units and unit is not None and unit.rows_per_unit > 1
     if isinstance(X, StreamedRows):
-        rows = X.grouped() if together else X
+        rows = X.grouped() if together and X.n_rows else X
         return _named(estimator, rows, X.reader.feature_names)
     if not len(X):
         raise ValueError(NO_ROW_COUNTS)

@@ -20,8 +20,10 @@ _SAFE = 1 - 1e-12
 
 
 def row_digests(X: Array, y: Array) -> Words:
-    """Return 128 bits of what each row holds; minus nought is nought."""
-    cells = (np.column_stack((X, y)) + 0.0).tobytes()
+    """Return 128 bits of what each row holds; minus nought is nought, and a NaN is any other."""
+    rows = np.column_stack((X, y)) + 0.0
+    rows[np.isnan(rows)] = np.nan
+    cells = rows.tobytes()
     size = 8 * (X.shape[1] + 1)
     digests = b"".join(
         blake2b(cells[k : k + size], digest_size=16).digest() for k in range(0, len(cells), size)
@@ -38,6 +40,15 @@ def sorted_by_owner(keys: AnyArray) -> tuple[Integers, Mask]:
     owners = keys[order, :-2]
     first = np.r_[True, (owners[1:] != owners[:-1]).any(axis=1)][: len(order)]
     return order, first
+
+
+def unit_ranks(keys: AnyArray) -> Integers:
+    """Return the place of each row among those of its owner, 0 for the first."""
+    order, first = sorted_by_owner(keys)
+    place = np.arange(len(order))
+    ranks = np.empty_like(place)
+    ranks[order] = place - np.maximum.accumulate(np.where(first, place, 0))
+    return ranks
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,13 @@ from typing import Any, Never
 
 import numpy as np
 
-from dpscreen._core.arrays import Mask, Objects
+from dpscreen._core.arrays import Mask, Objects, Words
 from dpscreen._core.words import how_many, plain, whole_percent
+from dpscreen.rows.owners import unit_ranks
 from dpscreen.tables.columns import Column
 from dpscreen.tables.declaration import MOST_UNREADABLE, Declaration, TableProblem
 from dpscreen.tables.encode import read_cells
-from dpscreen.tables.reading import Progress, UnitCounter, encoder_of, source_of
+from dpscreen.tables.reading import Progress, UnitIds, encoder_of, source_of
 
 COARSE = ((0.5, "more than half"), (0.1, "more than a tenth"))
 """All that is said of values outside the bounds: above the first share, a fit is stopped."""
@@ -200,22 +201,25 @@ class _UnitCount:
     """Units with more rows than declared, and rows of nobody."""
 
     def __init__(self, most: int) -> None:
-        self._most = how_many(most, "row")
-        # A row is its unit's first beyond the limit if one more would let it in.
-        self._within, self._one_more = UnitCounter(most), UnitCounter(most + 1)
-        self._over, self._nobody = _Count(), _Count()
+        self._most, self._ids = most, UnitIds()
+        self._keys: list[Words] = []
+        self._nobody = _Count()
 
     def add(self, ids: Objects, first: int) -> None:
-        within, one_more = self._within.keep(ids), self._one_more.keep(ids)
-        self._over.add(one_more & ~within, first)
+        named = np.flatnonzero(ids != "")
+        rows = (named + first).astype(np.uint64)
+        self._keys.append(np.column_stack((self._ids.words(ids[named]), rows, rows)))
         self._nobody.add(ids == "", first)
 
     def findings(self, name: str) -> Iterator[Misfit]:
-        if self._over.n:
-            have = "has" if self._over.n == 1 else "have"
-            words = f"{how_many(self._over.n, 'unit')} {have} more than {self._most}, as declared"
-            why = f"some units have more than {self._most}, as rows_per_unit declares"
-            yield Misfit(name, words, why, tuple(self._over.rows))
+        keys = np.concatenate([np.empty((0, 4), dtype=np.uint64), *self._keys])
+        # A unit with more rows has one that is its first beyond the limit.
+        over = np.sort(keys[unit_ranks(keys) == self._most, 2]) + 1
+        if n := len(over):
+            have, most = "has" if n == 1 else "have", how_many(self._most, "row")
+            words = f"{how_many(n, 'unit')} {have} more than {most}, as declared"
+            why = f"some units have more than {most}, as rows_per_unit declares"
+            yield Misfit(name, words, why, tuple(over[: MOST_EXAMPLES + 1].tolist()))
         if self._nobody.n:
             left = f"{how_many(self._nobody.n, 'row')} without an id, left out of a fit"
             yield Misfit(name, left, rows=tuple(self._nobody.rows))

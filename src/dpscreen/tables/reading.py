@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
-from dpscreen.rows.owners import row_digests, sorted_by_owner
+from dpscreen._core.arrays import Array, Mask, Objects, Words
+from dpscreen.rows.owners import row_digests, unit_ranks
+from dpscreen.rows.streamed import RowsChanged
 from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
 from dpscreen.tables.declaration import Batches, Declaration
 
@@ -90,7 +91,7 @@ class EncodedRows:
 def read_rows(
     path: str | Path, schema: Declaration, *, progress: Progress | None = None
 ) -> EncodedRows:
-    """Read all rows that count: of each unit the first few, as the schema says.
+    """Read all rows that count: of each unit at most as many as the schema says.
 
     `progress` is called with the share of the file that has been read.
     """
@@ -103,22 +104,33 @@ def stream_rows(
     *,
     columns: Sequence[str] | None = None,
     rows_per_chunk: int | None = None,
+    chosen: Mask | None = None,
 ) -> Iterator[EncodedRows]:
     """Read the rows of `read_rows` in chunks of that many, the last one shorter.
 
     `columns` chooses features, by their names or by the column they are made of, in that order.
+    Units take a pass of their own, unless `chosen` says which rows count (`chosen_rows`).
     """
     encoder = encoder_of(schema, columns)
     size = _rows_at_once(encoder) if rows_per_chunk is None else rows_per_chunk
     if size < 1:
         raise ValueError("rows_per_chunk must be at least 1")
     source = source_of(Path(path), schema, encoder.columns_of_rows)
-    counter = None
-    if schema.unit is not None:
-        counter = UnitCounter(schema.rows_per_unit, remembers=False)
-    chunks = _chunks(_kept_rows(source, encoder, schema, counter), encoder.width, size)
+    flags = chosen_rows(path, schema) if chosen is None else chosen
+    chunks = _chunks(_kept_rows(source, encoder, schema, flags), encoder.width, size)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
+
+
+def chosen_rows(path: str | Path, schema: Declaration) -> Mask | None:
+    """Return a flag for each row of a file: whether it counts. None if units are rows."""
+    if schema.unit is None:
+        return None
+    encoder, choice = encoder_of(schema), UnitChoice(schema.rows_per_unit)
+    source = source_of(Path(path), schema, encoder.columns_of_rows)
+    for _ in _kept_rows(source, encoder, schema, choice):
+        pass
+    return choice.flags()
 
 
 def read_features(
@@ -193,23 +205,20 @@ def frame_target(frame: Any, schema: Declaration) -> Array:
 def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = None) -> Spool:
     """Return the rows of a source that exports Arrow, or of a file, read once.
 
-    The order of the rows of a source does not matter; of a unit in a file the first are kept. At
-    most a quarter of the memory is filled with them, or so many bytes.
+    At most a quarter of the memory is filled with them, or so many bytes.
     """
     from dpscreen.rows.spool import Spool
 
     encoder = encoder_of(schema)
     batches = source_of(source, schema, encoder.columns_of_rows)
-    kind = UnitCounter if isinstance(source, Path) else UnitChoice
-    counter = None if schema.unit is None else kind(schema.rows_per_unit)
-    parts = _kept_rows(batches, encoder, schema, counter)
+    choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
+    parts = _kept_rows(batches, encoder, schema, choice)
     chunks = _chunks(parts, encoder.width, _rows_at_once(encoder))
     most = available_memory() // 4 if in_memory is None else in_memory
     spool = Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
-    if isinstance(counter, UnitChoice):
-        spool.keep(counter.chosen())
-    if counter is not None and schema.rows_per_unit > 1:
-        spool.keys = counter.keys
+    if choice is not None:
+        spool.keep(choice.chosen())
+        spool.keys = choice.keys if schema.rows_per_unit > 1 else None
     return spool
 
 
@@ -251,32 +260,37 @@ def _gathered(rows: Any, schema: Declaration, progress: Progress | None = None) 
     encoder = encoder_of(schema)
     source = source_of(rows, schema, encoder.columns_of_rows)
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
-    counter = None if schema.unit is None else UnitCounter(schema.rows_per_unit)
-    for keep, target, batch in _kept(source, encoder, schema, counter):
+    choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
+    for keep, target, batch in _kept(source, encoder, schema, choice):
         encoder.features(batch, X.room_for(len(batch), source.share))
         y.room_for(len(batch), source.share)[:, 0] = target
-        X.drop_from_last(keep)
-        y.drop_from_last(keep)
+        kept = X.keep_of_last(keep), y.keep_of_last(keep)[:, 0]
+        if choice is not None:
+            choice.look(*kept)
         if progress is not None:
             progress(source.share)
-    keys = counter.keys if counter is not None and schema.rows_per_unit > 1 else None
+    if choice is not None:
+        found = choice.chosen()
+        X.keep(found)
+        y.keep(found)
+    keys = choice.keys if choice is not None and schema.rows_per_unit > 1 else None
     whole = X.finished(), y.finished()[:, 0]
     return EncodedRows(*whole, encoder.feature_names, schema.privacy_unit, keys)
 
 
 def _kept_rows(
-    source: Any, encoder: Encoder, schema: Declaration, counter: UnitIds | None
+    source: Any, encoder: Encoder, schema: Declaration, which: UnitChoice | Mask | None
 ) -> Iterator[Pair]:
     """Yield the features and the target of the rows that count of each batch.
 
     With a choice, all rows with an id count, and it is shown them: it chooses in the end.
     """
-    for keep, target, batch in _kept(_sliced(source, encoder), encoder, schema, counter):
+    for keep, target, batch in _kept(_sliced(source, encoder), encoder, schema, which):
         features = np.empty((len(batch), encoder.width))
         encoder.features(batch, features)
         pair = (features, target) if keep is None else (features[keep], target[keep])
-        if isinstance(counter, UnitChoice):
-            counter.look(*pair)
+        if isinstance(which, UnitChoice):
+            which.look(*pair)
         yield pair
 
 
@@ -292,7 +306,7 @@ def _sliced(batches: Any, encoder: Encoder) -> Iterator[Any]:
 
 
 def _kept(
-    source: Any, encoder: Encoder, schema: Declaration, counter: UnitIds | None
+    source: Any, encoder: Encoder, schema: Declaration, which: UnitChoice | Mask | None
 ) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
     aim = schema.field(schema.target)
@@ -302,16 +316,19 @@ def _kept(
     leave_out = declared == "leave out" or aim.fill is None
     if declared == "fill":
         leave_out = aim.classes is not None and aim.fill is None
+    first = 0
     for batch in source:
         target = encoder.target(batch)
         absent = np.isnan(target)
         target[absent] = aim.fill_value
-        # The unit's rule comes first, so that it looks at nothing but the order of rows.
-        keep = counter.keep(encoder.unit_ids(batch)) if counter else None
-        if leave_out:
-            keep = ~absent if keep is None else keep & ~absent
-        if counter is not None and keep is not None:
-            counter.remember(keep)
+        keep = ~absent if leave_out else None
+        if isinstance(which, UnitChoice):
+            keep = which.known(encoder.unit_ids(batch), keep)
+        elif which is not None:
+            keep = which[first : first + len(batch)]
+            if len(keep) != len(batch):
+                raise RowsChanged
+        first += len(batch)
         yield keep, target, batch
 
 
@@ -364,107 +381,74 @@ def source_of(
     return TextBlocks(path, header, schema, wanted)
 
 
-# --- the first k rows of each unit ----------------------------------------------------------------
+# --- at most k rows of each unit ------------------------------------------------------------------
 
 
 class UnitIds:
-    """Says which rows of a unit count, and remembers whose those are.
+    """Two words for the id of each row. Two ids must never be taken for one another.
 
-    Two ids must never be taken for one another. They are compared by 128 bits of SipHash under two
-    random keys: for ten million ids some two agree with probability below 2e-25.
+    They are compared by 128 bits of SipHash under two random keys: for ten million ids some two
+    agree with probability below 2e-25.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._secrets = secrets.token_hex(8), secrets.token_hex(8)
-        self._last: Words = np.empty((0, 2), dtype=np.uint64)
-        self._owners = [self._last]
 
-    def keep(self, ids: Objects) -> Mask:
-        """Return which of the next rows may count: never one whose id is "", which is none."""
+    def words(self, ids: Objects) -> Words:
+        """Return the words of the next rows."""
         from pandas.util import hash_array
 
         words = [hash_array(ids, hash_key=key, categorize=False) for key in self._secrets]
-        self._last = np.column_stack(words).astype(np.uint64, copy=False)
-        return np.asarray(ids != "", dtype=np.bool_)
-
-    def remember(self, kept: Mask) -> None:
-        """Remember whose those of the last rows are that count in the end."""
-        self._owners.append(self._last[kept])
-
-    @property
-    def keys(self) -> Words:
-        """Return two words for each row that counts: they are the same for rows of one unit."""
-        return np.concatenate(self._owners)
+        return np.column_stack(words).astype(np.uint64, copy=False)
 
 
-class UnitCounter(UnitIds):
-    """Finds the first k rows of each unit in one pass over a file of any length.
-
-    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
-    what makes one unit change at most k rows of what is fitted. Rows without an id may be
-    anybody's, so they are left out: taken as one unit, the removal of one person's row would let
-    another's in. The memory grows with the rows, where units have several, not with their ids.
-    """
-
-    def __init__(self, most: int, *, remembers: bool = True) -> None:
-        super().__init__(most)
-        self._remembers = remembers and most > 1
-        self._table, self._counts = _empty(_SMALLEST)
-        self._n_units = 0
-
-    def keep(self, ids: Objects) -> Mask:
-        """Return which of these rows are among their unit's first; rows come in file order."""
-        from dpscreen.rows.kernels import count_up, move_over
-
-        needed = len(self._counts)
-        while 10 * (self._n_units + len(ids)) > 7 * needed:  # a fuller table would be slow
-            needed *= 2
-        if needed > len(self._counts):
-            table, counts = _empty(needed)
-            move_over(self._table, self._counts, table, counts)
-            self._table, self._counts = table, counts
-        known, keep = super().keep(ids), np.zeros(len(ids), dtype=np.bool_)
-        first, second = np.ascontiguousarray(self._last.T)
-        self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
-        return keep & known
-
-    def remember(self, kept: Mask) -> None:
-        """Remember whose rows count, where units have several and somebody asks for it."""
-        if self._remembers:
-            super().remember(kept)
-
-
-class UnitChoice(UnitIds):
+class UnitChoice:
     """Chooses k rows of each unit in any order of the rows: those whose hash is the smallest.
 
     The hash is of what a row holds, so rows that share it are the same row, and which is chosen
-    does not matter. What is chosen of a unit depends on its own rows alone
-    (docs/theory/row-order.md, Lemma 76).
+    does not matter. What is chosen of a unit depends on its own rows alone: that is what makes one
+    unit change at most k rows of what is fitted (docs/theory/row-order.md, Lemma 76). Rows without
+    an id may be anybody's, so they are left out: taken as one unit, the removal of one person's row
+    would let another's in. The memory grows with the rows.
     """
 
     def __init__(self, most: int) -> None:
-        super().__init__(most)
-        self._digests: list[Words] = [np.empty((0, 2), dtype=np.uint64)]
+        self._most, self._ids = most, UnitIds()
+        self._known = [np.empty(0, dtype=np.bool_)]
+        self._owners = [np.empty((0, 2), dtype=np.uint64)]
+        self._digests = [np.empty((0, 2), dtype=np.uint64)]
+
+    def known(self, ids: Objects, keep: Mask | None) -> Mask:
+        """Return which of the next rows may be chosen: never one whose id is "", which is none."""
+        found = np.asarray(ids != "", dtype=np.bool_)
+        if keep is not None:
+            found &= keep
+        self._known.append(found)
+        self._owners.append(self._ids.words(ids[found]))
+        return found
 
     def look(self, X: Array, y: Array) -> None:
-        """Remember a hash of each of the next rows."""
+        """Remember a hash of each of the rows that may be chosen."""
         self._digests.append(row_digests(X, y))
 
     def chosen(self) -> Mask:
-        """Return a flag for each row that was looked at; only those of chosen rows are kept."""
-        hashes = np.column_stack((self.keys, np.concatenate(self._digests)))
-        order, first = sorted_by_owner(hashes)
-        place = np.arange(len(order))
-        rank = place - np.maximum.accumulate(np.where(first, place, 0))
-        found = np.empty(len(order), dtype=np.bool_)
-        found[order] = rank < self._most
-        self._owners = [hashes[found, :2]]
+        """Return a flag for each row that was looked at, and keep the owners of the chosen."""
+        owners = np.concatenate(self._owners)
+        ranks = unit_ranks(np.column_stack((owners, np.concatenate(self._digests))))
+        found = np.asarray(ranks < self._most)
+        self._owners = [owners[found]]
         return found
 
+    def flags(self) -> Mask:
+        """Return a flag for each row of the source."""
+        known = np.concatenate(self._known)
+        known[known] = self.chosen()
+        return known
 
-def _empty(size: int) -> tuple[Words, AnyArray]:
-    return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
+    @property
+    def keys(self) -> Words:
+        """Return two words for each chosen row: they are the same for rows of one unit."""
+        return self._owners[0]
 
 
 # --- all rows in one array ------------------------------------------------------------------------
@@ -485,13 +469,22 @@ class GrowingArray:
             self._resize(max(self._end, guess))
         return self._rows[self._start : self._end]
 
-    def drop_from_last(self, keep: Mask | None) -> None:
-        """Keep only some of the rows that `room_for` returned last."""
-        if keep is None or keep.all():
-            return
-        kept = self._rows[self._start : self._end][keep]
-        self._end = self._start + len(kept)
-        self._rows[self._start : self._end] = kept
+    def keep_of_last(self, keep: Mask | None) -> Array:
+        """Keep only some of the rows that `room_for` returned last, and return them."""
+        if keep is not None and not keep.all():
+            kept = self._rows[self._start : self._end][keep]
+            self._end = self._start + len(kept)
+            self._rows[self._start : self._end] = kept
+        return self._rows[self._start : self._end]
+
+    def keep(self, chosen: Mask) -> None:
+        """Keep only some of all rows: in place, some at a time."""
+        end, self._end = self._end, 0
+        for first in range(0, end, ROWS_PER_CHUNK):
+            rows = slice(first, min(first + ROWS_PER_CHUNK, end))
+            kept = self._rows[rows][chosen[rows]]
+            self._rows[self._end : self._end + len(kept)] = kept
+            self._end += len(kept)
 
     def finished(self) -> Array:
         """Return all rows, and hold none any more."""

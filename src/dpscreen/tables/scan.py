@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import ChunkReader, RowsChanged, StreamedRows
-from dpscreen.tables.reading import EncodedRows, spooled_rows, stream_rows
+from dpscreen.tables.reading import EncodedRows, chosen_rows, spooled_rows, stream_rows
 from dpscreen.tables.schema import TableSchema, as_schema
 
 Watch = Callable[[int, int], None]
@@ -74,19 +74,20 @@ def rows_of(source: Any, schema: TableSchema) -> EncodedRows | ScannedRows:
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FileRows:
-    """The rows of one file, and what the file looked like at first."""
+    """The rows of one file, which of them count, and what the file looked like at first."""
 
     path: Path
     schema: TableSchema
     state: tuple[int, ...]
+    chosen: Mask | None
 
     @classmethod
     def of(cls, path: Path, schema: TableSchema) -> FileRows:
-        """Remember the file as it is now."""
+        """Remember the file as it is now, and choose the rows of its units."""
         schema.check()
-        return cls(path, schema, file_state(path))
+        return cls(path, schema, file_state(path), chosen_rows(path, schema))
 
     @property
     def n_features(self) -> int:
@@ -101,13 +102,13 @@ class FileRows:
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features of some rows at a time."""
         names = None if features is None else [self.feature_names[j] for j in features]
-        read = stream_rows(self.path, self.schema, columns=names)
+        read = stream_rows(self.path, self.schema, columns=names, chosen=self.chosen)
         return (rows.named_arrays()[0] for rows in read)
 
     def target(self) -> Array:
         """Return the target of all rows that count, reading one feature beside it."""
         names = self.feature_names[:1]
-        read = stream_rows(self.path, self.schema, columns=names)
+        read = stream_rows(self.path, self.schema, columns=names, chosen=self.chosen)
         parts = [rows.named_arrays()[1] for rows in read]
         return np.concatenate(parts) if parts else np.empty(0)
 
