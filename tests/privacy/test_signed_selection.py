@@ -182,7 +182,7 @@ def test_the_bound_of_a_class_is_at_least_the_weight_of_its_members(values, scal
         for side in (1, -1):
             score = side * abs(value)
             bound = class_bound(sampler, bounds, top=top, value=value, side=side)
-            own = sampling._kernels().own_bound(edge, score, sampler.rate, bounds.n_bits)
+            own = sampling.kernels.own_bound(edge, score, sampler.rate, bounds.n_bits)
             weight = true_weight(edge - score, scale, bounds.n_bits)
             assert score <= edge < 2**63
             assert bound >= weight

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,22 @@ def clamp(value: float, low: float, high: float) -> float:
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile, and keep the result on disk where there is a place to keep it."""
-    import numba  # slow to import: only when a loop is needed
+    import numba
 
     try:
         return numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:  # neither the installation nor the user's cache can be written to
         return numba.njit(nogil=True)(function)
+
+
+class Loops:
+    """The compiled loops of a module, which is slow to load: only when the first is needed."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._module), name)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cache
 from math import isqrt
-from types import ModuleType
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Integers, Loops, Mask
 from dpscreen.privacy.noise import Noise
+
+kernels = Loops("dpscreen.privacy.kernels")
 
 
 def below_exponential(digits: int, n_digits: int, x: Fraction, noise: Noise) -> bool:
@@ -64,7 +64,6 @@ def exponential_enclosure(x: Fraction, precision: int) -> tuple[Fraction, Fracti
 
 def exponential_mechanism(scores: Integers, scale: Fraction, noise: Noise) -> int:
     """Return index j with probability exactly exp(scores[j]/scale) / Σ exp(scores/scale)."""
-    kernels = _kernels()
     top, n_bits = int(scores.max()), weight_bits(scores.size)
     rate = kernels.LOG2_E / workable(scale)
     blocks = np.empty(-(-scores.size // kernels.BLOCK), dtype=np.int64)
@@ -111,14 +110,6 @@ _MOST_SHIFT = 61
 _HOPELESS = 62.0
 
 
-@cache
-def _kernels() -> ModuleType:
-    """Return the compiled code, which is loaded when first needed."""
-    from dpscreen.privacy import kernels
-
-    return kernels
-
-
 class Signed(NamedTuple):
     """The candidate sign · g_feature."""
 
@@ -163,14 +154,14 @@ class ArrayScores:
     def classes(self, shift: int, depth: int) -> tuple[int, Integers]:
         """Return the highest class, and the counts of the classes from it down."""
         self._shift = shift
-        top, counts = _kernels().count_classes(self._values, shift, depth, MOST_SCORE)
+        top, counts = kernels.count_classes(self._values, shift, depth, MOST_SCORE)
         if top < 0:
             raise OverflowError("signed scores must lie between -2^62 and 2^62.")
         return top, counts
 
     def member(self, lowest: int, highest: int, rank: int) -> int:
         """Return the index of the rank-th score in these classes."""
-        return int(_kernels().member_of(self._values, self._shift, lowest, highest, rank))
+        return int(kernels.member_of(self._values, self._shift, lowest, highest, rank))
 
     def score(self, index: int) -> int:
         """Return one score."""
@@ -192,7 +183,7 @@ class SignedSampler:
     def __init__(self, scale: Fraction) -> None:
         self._bounds: dict[int, ClassBounds] = {}
         self.scale = scale
-        self.rate = _kernels().LOG2_E / workable(scale)
+        self.rate = kernels.LOG2_E / workable(scale)
         self.shift = class_shift(scale)
         # Members of lower classes weigh less than 2^−61 of those at the top.
         hopeless = _HOPELESS / self.rate / 2.0**self.shift
@@ -203,7 +194,7 @@ class SignedSampler:
         n_bits = weight_bits(2 * n_features)
         if n_bits not in self._bounds:
             aligned, opposite = np.empty((2, self.depth), dtype=np.int64)
-            _kernels().class_bounds(self.rate, n_bits, self.shift, aligned, opposite)
+            kernels.class_bounds(self.rate, n_bits, self.shift, aligned, opposite)
             self._bounds[n_bits] = ClassBounds(n_bits, aligned, opposite)
         return self._bounds[n_bits]
 
@@ -212,10 +203,10 @@ class SignedSampler:
         bounds = self.bounds(scores.size)
         top, counts = scores.classes(self.shift, self.depth)
         shares = top, bounds.aligned, bounds.opposite
-        total = _kernels().class_total(counts, scores.size, *shares)
+        total = kernels.class_total(counts, scores.size, *shares)
         while True:
             number = noise.below(total)
-            low, high, side, rank, place = _kernels().locate_class(counts, *shares, number)
+            low, high, side, rank, place = kernels.locate_class(counts, *shares, number)
             feature = scores.member(low, high, rank)
             score = scores.score(feature)
             if self._accepted(top, side * abs(score), place, bounds.n_bits, noise):
@@ -224,7 +215,7 @@ class SignedSampler:
     def _accepted(self, top: int, score: int, place: int, n_bits: int, noise: Noise) -> bool:
         """Whether v + U < 2^B·exp((score − E)/β): by the candidate's own bound, or exactly."""
         edge = ((top + 1) << self.shift) - 1
-        bound = _kernels().own_bound(edge, score, self.rate, n_bits)
+        bound = kernels.own_bound(edge, score, self.rate, n_bits)
         if place < certain_weight(bound):
             return True
         if place >= bound:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Narrow, pool, threads
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.mixed import WHOLE, MixedRows, RowCount
 from dpscreen.rows.owners import Owners
@@ -38,6 +38,8 @@ from dpscreen.rows.sums import (
     short_residuals,
     squared_lengths,
 )
+
+kernels = Loops("dpscreen.rows.kernels")
 
 T = TypeVar("T")
 FitCount = Callable[..., Integers]
@@ -292,8 +294,6 @@ class LatticeDesign(LatticeRows):
         return LatticePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
-        from dpscreen.rows import kernels
-
         kernels.add_column(fit, self.columns[feature], amount)
 
     def dense_columns(self, chosen: Integers) -> Narrow:
@@ -451,8 +451,6 @@ class LatticePoint(ExactPoint):
 
 
 def _sums(columns: Narrow, levels: Narrow) -> Integers:
-    from dpscreen.rows import kernels
-
     out = np.empty(len(columns), dtype=np.int64)
     if columns.size < _PARALLEL_PRODUCTS:
         kernels.column_sums(columns, levels, out, 0, len(columns))

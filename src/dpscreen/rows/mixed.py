@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Narrow
+from dpscreen._core.arrays import Array, Integers, Loops, Narrow
 from dpscreen.rows.sums import LEVELS, gram_over_rows, in_parts
+
+kernels = Loops("dpscreen.rows.kernels")
 
 RowCount = Callable[..., Integers]
 """Short rows, ‖x‖², residuals in levels and other arguments to whole numbers that add up."""
@@ -63,8 +65,6 @@ class MixedRows:
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, and what each was multiplied by: 1 if it was short enough."""
-        from dpscreen.rows import kernels
-
         shape = len(self.mixing), columns.shape[1]
         rows, factors = np.empty(shape, dtype=np.int16), np.empty(columns.shape[1])
         whole = self.mixing.astype(np.float64), math.ldexp(1.0, -self.bits), LEVELS * _SAFE
@@ -91,8 +91,6 @@ def capped(squares: Integers, residuals: Narrow, cap: float) -> Narrow:
 
 def capped_products(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σψx in 1/2^28, each row's residual capped."""
-    from dpscreen.rows import kernels
-
     out = np.empty(len(rows), dtype=np.int64)
     kernels.column_sums(rows, capped(squares, residuals, cap), out, 0, len(rows))
     return out
@@ -111,8 +109,6 @@ def clipped_directions(rows: Narrow, squares: Integers, residuals: Narrow, cap: 
 
 def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
-    from dpscreen.rows import kernels
-
     per_level, kept = float(math.ceil(cap * LEVELS)), capped(squares, residuals, cap)
 
     def count(first: int, last: int, out: Integers) -> None:

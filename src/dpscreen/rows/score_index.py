@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpscreen._core.arrays import Integers, Narrow
+from dpscreen._core.arrays import Integers, Loops, Narrow
+
+kernels = Loops("dpscreen.rows.sparse_kernels")
 
 _WINDOW = 1024
 _LEAST_BUCKET_BITS, _MOST_BUCKET_BITS = 5, 14
@@ -37,8 +39,6 @@ class ScoreIndex:
     @property
     def live(self) -> bool:
         """Whether the counts are those of the sums, so that moves must update them."""
-        from dpscreen.rows import sparse_kernels as kernels
-
         return self.shift >= 0 and not self.state[kernels.BROKEN]
 
     @property
@@ -60,8 +60,6 @@ class ScoreIndex:
 
     def member(self, lowest: int, highest: int, rank: int) -> int:
         """Return the index of the rank-th sum, by index, in these classes (ends included)."""
-        from dpscreen.rows import sparse_kernels as kernels
-
         place = lowest - int(self.state[kernels.LOWEST])
         if lowest < highest or place < 0:
             classes = np.abs(self.sums) >> self.shift
@@ -77,8 +75,6 @@ class ScoreIndex:
 
     def _count(self, shift: int) -> tuple[int, int]:
         """Count the sums in classes around the highest; return the lowest kept, and the highest."""
-        from dpscreen.rows import sparse_kernels as kernels
-
         top = int(np.abs(self.sums).max(initial=0)) >> shift
         lowest = max(0, top - 3 * _WINDOW // 4)
         self.shift = shift

@@ -23,6 +23,7 @@ from dpscreen._core.arrays import (
     Array,
     Indices,
     Integers,
+    Loops,
     Mask,
     Narrow,
     Words,
@@ -42,6 +43,8 @@ from dpscreen.rows.marks import mixed, summed
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.source import Count, PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS, short_factors
+
+kernels = Loops("dpscreen.rows.sparse_kernels")
 
 MOST_COLUMNS = 2**31 - 2
 MALFORMED = "the sparse matrix is malformed: it has indices outside its shape."
@@ -113,16 +116,12 @@ class SparseLatticeDesign(LatticeRows):
         return SparsePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
-        from dpscreen.rows import sparse_kernels as kernels
-
         if feature == self.n_columns and self.constant:
             fit += amount * LEVELS
         else:
             kernels.add_sparse_column(fit, *self.by_column.at(feature), amount)
 
     def column_squares(self) -> Integers:
-        from dpscreen.rows import sparse_kernels as kernels
-
         squares = np.full(self.n_features, self.n_rows * LEVELS**2, dtype=np.int64)
         kernels.sparse_squares(
             self.by_column.starts, self.by_column.values, squares[: self.n_columns]
@@ -137,8 +136,6 @@ class SparseLatticeDesign(LatticeRows):
 
     def feature_sums(self, levels: Narrow, out: Integers) -> None:
         """Fill `out` with Σ_i levels_i k_ij for every column but the constant."""
-        from dpscreen.rows import sparse_kernels as kernels
-
         starts, rows, values = self.by_column
         if rows.size < _PARALLEL_NONZEROS:
             kernels.sparse_column_sums(starts, rows, values, levels, out, 0, out.size)
@@ -177,8 +174,6 @@ class SparseLatticeDesign(LatticeRows):
     @keeps_last
     def shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
         """Return all features of all rows, clipped in norm."""
-        from dpscreen.rows import sparse_kernels as kernels
-
         if n_features != self.n_columns:
             raise ValueError("sparse rows are measured over all their features.")
         squares = np.empty(self.n_rows, dtype=np.int64)
@@ -286,8 +281,6 @@ class KeptSums:
         self.index.forget()
 
     def _update(self, feature: int, fit: Integers, rounding: Rounding) -> None:
-        from dpscreen.rows import sparse_kernels as kernels
-
         design, index = self.design, self.index
         rows, _ = self.whole.by_column.at(feature)
         new = np.empty(rows.size, dtype=np.int16)
@@ -326,8 +319,6 @@ def _increases(X: Any, n_indices: int) -> bool:
 
     The matrix may say so itself, but a cell that is there twice would count twice: it is looked at.
     """
-    from dpscreen.rows import sparse_kernels as kernels
-
     found = kernels.order_of(X.indptr, X.indices, min(len(X.indices), len(X.data)), n_indices)
     if found == kernels.OUTSIDE:
         raise ValueError(MALFORMED)
@@ -336,8 +327,6 @@ def _increases(X: Any, n_indices: int) -> bool:
 
 def _packed(X: Any, bounds: Array | None) -> Packed:
     """Return the rows on the lattice, without zeros."""
-    from dpscreen.rows import sparse_kernels as kernels
-
     if X.shape[1] > MOST_COLUMNS:
         raise ValueError(f"a sparse design has at most {MOST_COLUMNS} columns.")
     n_nonzero = int(X.indptr[-1])
@@ -361,8 +350,6 @@ def _packed(X: Any, bounds: Array | None) -> Packed:
 
 
 def _transposed(rows: Packed, n_columns: int) -> Packed:
-    from dpscreen.rows import sparse_kernels as kernels
-
     columns = Packed(
         np.zeros(n_columns + 1, dtype=np.uint64),
         np.empty_like(rows.indices),

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask, Narrow
+from dpscreen._core.arrays import Array, Integers, Loops, Mask, Narrow
 from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
@@ -22,6 +22,8 @@ from dpscreen.rows.owners import Owners
 from dpscreen.rows.parts import NEED_COLUMNS, Move, PartedDesign, PointMoves, Question, asked
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
+
+kernels = Loops("dpscreen.rows.kernels")
 
 Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
 """Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
@@ -112,8 +114,6 @@ class StreamedDesign(PartedDesign):
 
 
 def _move(fit: Integers, columns: Narrow, moves: list[Move]) -> None:
-    from dpscreen.rows import kernels
-
     for place, grains in moves:
         kernels.add_column(fit, columns[place], grains)
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Narrow, pool, threads
+
+kernels = Loops("dpscreen.rows.kernels")
 
 T = TypeVar("T")
 
@@ -53,8 +56,6 @@ def counts_on_grid(
     X: Array, columns: ColumnMap, origin: Array, per_unit: Array, n_cells: int
 ) -> Integers:
     """Return, for each column, how many u lie below `origin`, in each of n cells, and above."""
-    from dpscreen.rows import kernels
-
     shape = len(columns.chosen), n_cells + 2
     return _over_rows(kernels.uniform_cells, X, columns, (origin, per_unit), shape)
 
@@ -64,24 +65,18 @@ def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integer
 
     What is nearer to zero than the first octave is in the middle, what is beyond the last at ends.
     """
-    from dpscreen.rows import kernels
-
     shape = len(columns.chosen), 2 * len(octaves) + 1
     return _over_rows(kernels.octaves_by_side, X, columns, (octaves[0],), shape)
 
 
 def level_moments(X: Array, columns: ColumnMap) -> Integers:
     """Return Σk and Σ⌊k²/2^14⌋ of each column, k = u in whole numbers of 1/2^14, truncated."""
-    from dpscreen.rows import kernels
-
     shape = 2, len(columns.chosen)
     return _over_rows(kernels.level_moments, X, columns, (float(LEVELS),), shape)
 
 
 def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
     """Return all columns of X in their units, truncated to 1/2^14; a constant comes last."""
-    from dpscreen.rows import kernels
-
     n, d = X.shape
     given = *columns.numbers, float(LEVELS), 0.5 if columns.nearest else 0.0
     out = np.empty((d + constant, n), dtype=np.int16)
@@ -130,8 +125,6 @@ LEVELS = 2**14
 
 def squared_lengths(columns: Narrow) -> Integers:
     """Return ‖k_i‖² of every row, in whole numbers of 1/2^28."""
-    from dpscreen.rows import kernels
-
     squares = np.zeros(columns.shape[1], dtype=np.int64)
     kernels.add_squares(columns, squares)
     return squares
@@ -201,11 +194,7 @@ def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
 
 def exact_gram(columns: Narrow) -> Integers:
     """Return Σ_i k_i k_iᵀ, in whole numbers."""
-    from dpscreen.rows import kernels
-
-    return gram_over_rows(
-        columns, lambda first, last, out: kernels.add_gram(columns, first, last, out)
-    )
+    return gram_over_rows(columns, partial(kernels.add_gram, columns))
 
 
 def gram_over_rows(columns: Narrow, count: Callable[[int, int, Integers], None]) -> Integers:
