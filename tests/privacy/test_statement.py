@@ -292,5 +292,5 @@ def test_the_documented_statement_is_the_one_that_is_printed():
         target_bounds=(-4, 4),
     )
     model.fit(np.zeros((50, 10)), np.zeros(50))
-    page = Path(__file__).parents[2] / "docs/explanation/what-is-protected.md"
+    page = Path(__file__).parents[2] / "docs/for-a-privacy-board.md"
     assert f"```text\n{model.privacy_}\n```" in page.read_text(encoding="utf-8")

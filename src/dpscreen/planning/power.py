@@ -7,8 +7,8 @@ stated at one false-selection rate, whatever share of all features a solver sele
 Of the standard normal features, `n_effects` have a coefficient of ±effect each, evenly spread, with
 alternating signs; the family of the setting draws outcomes from the linear predictor. The real
 estimators are fitted to them. Rows and features beyond what a simulation of seconds can hold are
-thinned (docs/explanation/planning.md): n/s rows at s²ρ, whose sampling error is shrunk back, and at
-most `MOST_FEATURES` features at the ρ that leaves M as it is.
+thinned (docs/decisions/2026-11-planning.md): n/s rows at s²ρ, whose sampling error is shrunk back,
+and at most `MOST_FEATURES` features at the ρ that leaves M as it is.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dpscreen.solvers.selection import Admission, Selector
 
 
 def solve_frank_wolfe(task: Task) -> Solution:
-    """Run clipped DP-FW; the constant is one more candidate, inside the ball (Lemma 10)."""
+    """Run clipped DP-FW; the constant is one more candidate, inside the ball (Lemma 1)."""
     n_iter, n_candidates = task.n_steps, task.design.n_features
     radius = task.choices.radius or task.first_step(n_iter) * (n_iter + 1) / 2
     constants = range(task.n_features, n_candidates)
