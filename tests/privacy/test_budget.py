@@ -131,8 +131,8 @@ def test_algorithm_1_line_5():
 
 
 def test_what_zcdp_buys_over_the_papers_formula():
-    # T = 1000 steps at (4.9, 1/4000), by the paper's formula and by Lemmas 2 and 4. ε₀ of a selection
-    # is its range over its scale, 2Δ/β.
+    # T = 1000 steps at (4.9, 1/4000), by the paper's formula and Lemmas 2 and 4. ε₀ of one is its
+    # range over its scale, 2Δ/β.
     budget, count = Budget(4.9, 1 / 4000), 1000
     published = advanced_share(budget, count=count)
     selection = NoisyMax.of_cost(ZCDP.within(budget) / count, sensitivity=1.0)
