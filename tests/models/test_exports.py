@@ -23,6 +23,7 @@ from raw_tables import (
 )
 from sklearn.base import is_classifier
 
+from dpscreen import load
 from dpscreen.models.raw import NoFormula
 from dpscreen.tables.asking import settings_meant
 from dpscreen.tables.toml import descriptor_of
@@ -146,7 +147,7 @@ def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain
 
 @pytest.mark.parametrize(("dialect", "run"), [("sqlite", by_sqlite), ("duckdb", by_duckdb)])
 def test_bounds_answered_with_signs_are_exported_to_sql(dialect, run, tmp_path):
-    """Such an answer declares signs around numbers, which a database stores as plain ones."""
+    """Such an answer declares signs around numbers: SQL reads the usual ones, and no others."""
     document = {"columns": {"visits": settings_meant("$0 to $1,400")}}
     (answered,) = descriptor_of(document)[0]["fields"]
     signs = {key: answered[key] for key in ("groupChar", "bareNumber")}
@@ -157,8 +158,13 @@ def test_bounds_answered_with_signs_are_exported_to_sql(dialect, run, tmp_path):
     expected = predicted(model, texts, tmp_path)
     for table in (texts, typed(texts, "marks")):
         np.testing.assert_allclose(run(formula, table), expected, **CLOSE)
-    odd = texts.head(4).assign(visits=["$12", "1,200", "none", "12"])
-    assert np.isnan(run(formula, odd)).tolist() == [True, True, False, False]
+    read = ["$12", "1,200", "$ 1,200.5", "-$3", "7%", "1,200,300", ".5", "1e2", "none", "$"]
+    odd = texts.head(len(read)).assign(visits=read)
+    model.save(tmp_path / "signed.json", schema=model.schema | {"fields": fields})
+    expected = predicted(load(tmp_path / "signed.json"), odd, tmp_path)
+    np.testing.assert_allclose(run(formula, odd), expected, **CLOSE)
+    unclear = ["1,20", "1$2", "12 EUR", "1234,567", "1.5,000", ",120"]
+    assert np.isnan(run(formula, texts.head(6).assign(visits=unclear))).all()
 
 
 def test_a_schema_that_cannot_be_used_is_refused(tmp_path):

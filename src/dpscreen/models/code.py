@@ -32,12 +32,15 @@ from dpscreen.models.release import Release, statement_for
 from dpscreen.tables.columns.base import NUMBER, Level, level_text
 from dpscreen.tables.columns.date import ISO
 from dpscreen.tables.days import text_pattern
+from dpscreen.tables.encode import LOOK_ALIKE
 
 COLUMNS_OF_A_SHEET = 16_384
 LONGEST_EXCEL, LONGEST_EXCEL_TEXT = 8_192, 255
 NO_DATABASES = ("", "dax", "prql", "solr", "tableau")
 """Dialects of sqlglot that no SQL database has."""
 USUAL_DIALECT = "postgres"
+CURRENCIES = "$€£¥%"
+"""Signs around numbers that SQL takes away where the schema says that there may be some."""
 _FIRST_EXCEL_DAY = 25_569
 """1970-01-01 in a sheet."""
 _WEEKS = 7 * 102_738
@@ -188,7 +191,7 @@ class _Sql(Writer[Any]):
         return self._case([(gone, self.number(term.missing))], found)
 
     def _read(self, term: Lookup | Line) -> Any:
-        if term.cell.kind == "number" and term.cell.decimal != ".":
+        if term.cell.kind == "number" and term.cell.marks.decimal != ".":
             raise NoFormula(
                 f"column {plain(term.cell.column)!r} has numbers with a decimal comma, which SQL "
                 "cannot distinguish from plain ones. Use R, Excel, scikit-learn or dpscreen "
@@ -220,21 +223,66 @@ class _Sql(Writer[Any]):
         return self.exp.Trim(this=self.exp.cast(self._column(cell), kind))
 
     def _double(self, cell: Cell) -> Any:
-        return self.exp.cast(self._column(cell), "DOUBLE")
+        return self.exp.cast(self._bare(cell) if not cell.plain else self._column(cell), "DOUBLE")
+
+    def _bare(self, cell: Cell) -> Any:
+        """Return the text of a cell; of a number with signs as declared, such as $1,500, without.
+
+        The text stays as it is where what is left has not stood together, or is not grouped well.
+        """
+        text = self._text(cell)
+        if cell.plain:
+            return text
+        inside, sign = text, cell.marks.thousands
+        for one in "" if cell.marks.bare else CURRENCIES:
+            inside = self._replaced(inside, one)
+        inside = self.exp.Trim(this=inside)
+        for one in LOOK_ALIKE.get(sign, ""):
+            inside = self._replaced(inside, one, sign)
+        place = self.exp.StrPosition(this=text.copy(), substr=self._replaced(inside, "-"))
+        together = self.exp.GT(this=place, expression=self.exp.Literal.number(0))
+        well = together
+        if sign:  # SQLite needs several tests: those of the shorter text, unless blanks may group
+            short = self.dialect == "sqlite" and sign != " "
+            well = self.exp.and_(together, self._is_grouped(text if short else inside, sign))
+        return self._case([(well, self._replaced(inside, sign) if sign else inside)], text)
+
+    def _replaced(self, text: Any, sign: str, by: str = "") -> Any:
+        signs = [self.exp.Literal.string(one) for one in (sign, by)]
+        return self.exp.Anonymous(this="REPLACE", expressions=[text.copy(), *signs])
+
+    def _is_grouped(self, text: Any, sign: str) -> Any:
+        """Return whether a sign stands between groups of three digits alone, or nowhere."""
+        digits = "[0-9]"
+        if self.dialect != "sqlite":
+            whole = f"({digits}{{1,3}}([{sign}]{digits}{{3}})+|{digits}*)"
+            pattern = f"^[+-]?{whole}([.]{digits}*)?([eE][+-]?{digits}+)?$"
+            return self.exp.RegexpLike(
+                this=text.copy(), expression=self.exp.Literal.string(pattern)
+            )
+        short = [f"*{sign}{k * digits}[^0-9]*" for k in range(3)]
+        wrong = [f"{sign}*", f"*[^0-9]{sign}*", *short]
+        wrong += [f"*{4 * digits}{sign}*", f"*{sign}{4 * digits}*", f"*.*{sign}*"]
+        ended = self.exp.DPipe(this=text.copy(), expression=self.exp.Literal.string("."))
+        tests = (
+            self.exp.Glob(this=self._paren(ended.copy()), expression=self.exp.Literal.string(one))
+            for one in wrong
+        )
+        return self.exp.not_(self.exp.or_(*tests))
 
     def _is_number(self, cell: Cell) -> Any:
         """Return whether a cell is a finite number or the text of one."""
-        column = self._column(cell)
+        column = self._column(cell) if cell.plain else self._bare(cell)
         if self.dialect == "sqlite":  # a text that is no number differs from what it is cast to
             same = self.exp.EQ(this=self.exp.cast(column, "NUMERIC"), expression=column.copy())
             size = self.exp.Abs(this=self._double(cell))
             most = self.exp.Literal.number(repr(1.7976931348623157e308))
             return self.exp.and_(same, self.exp.LTE(this=size, expression=most))
         pattern = self.exp.Literal.string(f"^{NUMBER}$".replace(r"\.", "[.]"))
-        return self.exp.RegexpLike(this=self._text(cell), expression=pattern)
+        return self.exp.RegexpLike(this=self._bare(cell), expression=pattern)
 
     def _may_have_signs(self, cell: Cell) -> Any:
-        """Return whether a cell is a text with digits but no plain number, such as $1,500."""
+        """Return whether a cell is a text with digits that is not read as a number, as 12 EUR."""
         if self.dialect == "sqlite":
             pattern = self.exp.Literal.string("*[0-9]*")
             digits = self.exp.Glob(this=self._text(cell), expression=pattern)
@@ -251,7 +299,7 @@ class _Sql(Writer[Any]):
             tests.append(self._in(self._text(cell), map(self.exp.Literal.string, words)))
         if numbers:
             # The number that a cell spells; some databases cast no truth to one.
-            value = self.exp.cast(self._text(cell), "DOUBLE")
+            value = self.exp.cast(self._bare(cell), "DOUBLE")
             value = self._case([(self._is_number(cell), value)], None)
             tests.append(self._in(value, map(self.number, numbers)))
         return self.exp.or_(*tests) if tests else None

@@ -37,6 +37,7 @@ from dpscreen.tables.columns.base import (
     TRANSFORMS,
     TRUTHS,
     Level,
+    NumberMarks,
     Transform,
     value_of,
 )
@@ -60,18 +61,22 @@ class NoFormula(ValueError):
 class Cell:
     """A cell of a column and how it is read: as a "number", a "text" or a "day" since 1970.
 
-    `missing` lists the values that count as missing. Where `plain` is False, numbers have a decimal
-    comma (`decimal`) or other signs, so that a text must not be read as one. Where `declared` is
-    False there is no schema: then a missing cell has no meaning, and its prediction is missing.
+    `missing` lists the values that count as missing. Unless the cell is `plain`, texts have numbers
+    with the signs of `marks`, so that a text must not be read as one. Where `declared` is False
+    there is no schema: then a missing cell has no meaning, and its prediction is missing.
     """
 
     column: str
     kind: str
     missing: tuple[Level, ...] = ()
     form: str = ISO
-    plain: bool = True
-    decimal: str = "."
+    marks: NumberMarks = PLAIN_MARKS
     declared: bool = True
+
+    @property
+    def plain(self) -> bool:
+        """Return whether a text that is a number has no signs but a decimal point."""
+        return self.marks == PLAIN_MARKS
 
 
 @dataclass(frozen=True)
@@ -474,8 +479,7 @@ def _cell(column: Column) -> Cell:
         from dpscreen.tables.encode import missing_numbers
 
         codes = tuple(sorted(missing_numbers(column.missing, column.marks)))
-        plain, decimal = column.marks == PLAIN_MARKS, column.marks.decimal
-        return Cell(column.name, "number", codes, plain=plain, decimal=decimal)
+        return Cell(column.name, "number", codes, marks=column.marks)
     return Cell(column.name, "text", tuple(dict.fromkeys(map(value_of, column.missing))))
 
 

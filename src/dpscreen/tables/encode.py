@@ -40,7 +40,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound=np.generic)
 _WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
 _MIXED = pa.struct([("number", pa.float64()), ("text", pa.large_string()), ("day", pa.date32())])
-_LOOK_ALIKE = {" ": " \u00a0\u2009\u202f", "'": "'’"}
+LOOK_ALIKE = {" ": " \u00a0\u2009\u202f", "'": "'’"}
 """Signs between thousands that are read as one."""
 _AROUND = r"[\p{Sc}\p{L}%‰\s\x{A0}\x{202F}]*"
 _WITHIN = rf"^\s*([+-]?){_AROUND}([+-]?[.,]?[0-9](?:.*[0-9.,])?){_AROUND}$"
@@ -373,7 +373,7 @@ def _pointed(cells: Any, marks: NumberMarks) -> Any:
         cells = pc.replace_substring_regex(cells, _WITHIN, r"\1\2")
     if marks.thousands:  # signs between thousands stand before three digits
         trimmed = pc.ascii_trim_whitespace(cells)
-        sign = f"[{_LOOK_ALIKE.get(marks.thousands, marks.thousands)}]"
+        sign = f"[{LOOK_ALIKE.get(marks.thousands, marks.thousands)}]"
         rest = rf"(?:[{marks.decimal}][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
         whole = pc.match_substring_regex(trimmed, rf"^[+-]?[0-9]{{1,3}}(?:{sign}[0-9]{{3}})+{rest}")
         cells = pc.if_else(whole, pc.replace_substring_regex(trimmed, sign, ""), cells)
