@@ -7,7 +7,6 @@ its folder (`TMPDIR`) as soon as it is made, and its space is free when the rows
 
 from __future__ import annotations
 
-import os
 import tempfile
 import weakref
 from collections.abc import Generator, Iterable, Sequence
@@ -69,9 +68,10 @@ class Spool:
         """Yield the chosen features, or all, of some rows at a time, in the order of arrival."""
         place = 0
         for k, length in enumerate(self._lengths):
-            block = self._blocks[k] if self.fits_memory else self._read(place, length)
+            rows = slice(place, place + length)
+            block = self._blocks[k] if self.fits_memory else np.array(self._mapped()[rows])
             if self._kept is not None:
-                block = block[self._kept[place : place + length]]
+                block = block[self._kept[rows]]
             place += length
             yield block if features is None else np.ascontiguousarray(block[:, list(features)])
 
@@ -98,8 +98,12 @@ class Spool:
             self._blocks = [np.concatenate(self._blocks)]  # parts are asked for one by one
             self._lengths = [len(self._blocks[0])]
             return self._blocks[0][places]
+        return np.asarray(self._mapped()[places])
+
+    def _mapped(self) -> Array:
+        """Return the scratch file as an array, of which parts are copied into memory."""
         shape = sum(self._lengths), self.n_features
-        return np.asarray(np.memmap(self._file, np.float64, "r", shape=shape)[places])
+        return np.memmap(self._file, np.float64, "r", shape=shape)
 
     def target(self) -> Array:
         """Return the target of all rows."""
@@ -114,21 +118,5 @@ class Spool:
             self._file = tempfile.TemporaryFile(prefix="dpscreen-", buffering=0)  # noqa: SIM115
             weakref.finalize(self, self._file.close)
         for block in self._blocks:
-            rest = _bytes_of(block)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            block.tofile(self._file)
         self._blocks = []
-
-    def _read(self, place: int, length: int) -> Array:
-        block = np.empty((length, self.n_features))
-        rest, at = _bytes_of(block), block.itemsize * self.n_features * place
-        while rest:
-            done = os.preadv(self._file.fileno(), [rest], at)
-            if not done:
-                raise OSError("the scratch file is shorter than its rows.")
-            rest, at = rest[done:], at + done
-        return block
-
-
-def _bytes_of(block: Array) -> memoryview:
-    return memoryview(block.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
