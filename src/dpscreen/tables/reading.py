@@ -2,7 +2,7 @@
 
 >>> rows = read_rows("data.csv", schema)           # for `fit(rows)`, which keeps their unit
 >>> for rows in stream_rows("data.parquet", schema): ...    # the same values, in bounded memory
->>> X = read_features("new.csv", schema)           # to predict: the target may be absent
+>>> X = read_features(Path("new.csv"), schema)     # to predict: the target may be absent
 
 What a cell becomes depends on the cell and the schema alone. No cell makes a table unreadable, and
 no message repeats one; docs/reference/schema.md says which refusals depend on rows.
@@ -134,19 +134,21 @@ def chosen_rows(path: str | Path, schema: Declaration) -> Mask | None:
 
 
 def read_features(
-    path: str | Path,
+    source: Any,
     schema: Declaration,
     *,
     features: Sequence[str] | None = None,
     incomplete: set[str] | None = None,
 ) -> Array:
-    """Read the features of every row, none left out; target and unit may be absent.
+    """Read the features of every row of a file or a frame; target and unit may be absent.
 
     `features` chooses some by their names, in that order; a model from a file lists which it has.
     `incomplete` collects the columns with cells that are missing or cannot be read. That is for
     rows that nothing protects.
     """
-    return frame_features(Path(path), schema, features, incomplete)
+    batches = feature_batches(source, schema, features=features, incomplete=incomplete)
+    nothing = np.empty((0, encoder_of(schema, features).width))
+    return np.concatenate([nothing, *(X for _, X in batches)])
 
 
 def feature_batches(
@@ -157,10 +159,7 @@ def feature_batches(
     ids: Sequence[str] = (),
     incomplete: set[str] | None = None,
 ) -> Iterator[tuple[Any, Array]]:
-    """Yield the columns `ids` as they are, and the features: of every row, some rows at a time.
-
-    The same as `read_features` for a file or a source, from one reading.
-    """
+    """Yield the columns `ids` as they are, and what `read_features` reads, some rows at a time."""
     encoder = encoder_of(schema, features)
     wanted = tuple(dict.fromkeys((*encoder.columns, *ids)))
     others = [one.name for one in schema.fields if one.name not in encoder.columns]
@@ -180,18 +179,6 @@ def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
         spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
         return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
     return _gathered(frame, schema)
-
-
-def frame_features(
-    frame: Any,
-    schema: Declaration,
-    features: Sequence[str] | None = None,
-    incomplete: set[str] | None = None,
-) -> Array:
-    """Return the features of every row of a frame or a file; other columns may be absent."""
-    batches = feature_batches(frame, schema, features=features, incomplete=incomplete)
-    nothing = np.empty((0, encoder_of(schema, features).width))
-    return np.concatenate([nothing, *(X for _, X in batches)])
 
 
 def frame_target(frame: Any, schema: Declaration) -> Array:

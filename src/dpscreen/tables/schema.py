@@ -99,9 +99,9 @@ class TableSchema(Declaration):
 
         `features` chooses some by their names, in that order.
         """
-        from dpscreen.tables.reading import frame_features
+        from dpscreen.tables.reading import read_features
 
-        return frame_features(frame, self, features)
+        return read_features(frame, self, features=features)
 
     def encode_target(self, frame: Any) -> Array:
         """Return the target of every row of a frame in the table's units, to score; NaN if missing.
