@@ -230,7 +230,7 @@ def test_a_sheet_means_what_a_csv_file_means(workbook, sheet):
     np.testing.assert_array_equal(rows.X, WANT)
     assert rows.y.tolist() == [1, 5, 5]  # 2,5 is no number there
     np.testing.assert_array_equal(read_features(workbook, declared), WANT)
-    found = np.vstack(list(FileRows.of(workbook, declared).chunks(None)))
+    found = np.vstack(list(FileRows(workbook, declared).chunks(None)))
     np.testing.assert_array_equal(found, WANT)
 
 
@@ -262,7 +262,7 @@ def test_a_day_that_excel_cannot_have_is_missing_and_nothing_quotes_it(workbook)
         warnings.simplefilter("always")
         assert read_header(workbook, declared).names == tuple(COLUMNS)
         rows = read_rows(workbook, declared)
-        streamed = np.vstack(list(FileRows.of(workbook, declared).chunks(None)))
+        streamed = np.vstack(list(FileRows(workbook, declared).chunks(None)))
     assert told == []
     wanted = [[*one[:2], *WANT[2][2:]] for one in WANT]  # as a day that is missing
     np.testing.assert_array_equal(rows.X, wanted)

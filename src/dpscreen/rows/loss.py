@@ -1,8 +1,8 @@
 """What a row's residual is: the one place that knows which loss is fitted.
 
 A loss is a value that holds one loop over rows, from fits and targets to residuals on the lattice.
-The loop is plain Python, compiled when it is first needed. Steps, sums and bounds are the same for
-every loss.
+The loop is plain Python, compiled by numba when it is first needed (so coverage counts no line of
+it). Steps, sums and bounds are the same for every loss.
 """
 
 from __future__ import annotations
@@ -60,15 +60,7 @@ def _compiled(loop: Callable[..., None]) -> Any:
     return compiled(loop)
 
 
-def squared_residuals(  # pragma: no cover - compiled by numba, so coverage counts no line of it
-    rows: Indices | None,
-    fit: Integers,
-    target: Array,
-    scale: float,
-    levels_per_unit: float,
-    most: float,
-    out: Narrow,
-) -> None:
+def squared_residuals(rows, fit, target, scale, levels_per_unit, most, out):  # pragma: no cover
     """Set out[a] to the residual scale·fit[i] − target[i] in levels, i = rows[a]."""
     for a in range(out.size):
         i = a if rows is None else rows[a]
@@ -119,15 +111,7 @@ PROBABILITIES = (
 RISES = np.append(np.diff(PROBABILITIES), 0.0)
 
 
-def logistic_residuals(  # pragma: no cover - compiled by numba, so coverage counts no line of it
-    rows: Indices | None,
-    fit: Integers,
-    target: Array,
-    scale: float,
-    levels_per_unit: float,
-    most: float,
-    out: Narrow,
-) -> None:
+def logistic_residuals(rows, fit, target, scale, levels_per_unit, most, out):  # pragma: no cover
     """Set out[a] to σ(scale·fit[i]) − target[i] in levels, i = rows[a]; σ by lines in a table.
 
     (docs/theory/exactness.md, Lemma 30)
@@ -164,15 +148,7 @@ POWERS = (
 FALLS = np.append(np.diff(POWERS), 0.0)
 
 
-def exponential_residuals(  # pragma: no cover - compiled by numba, so coverage counts no line of it
-    rows: Indices | None,
-    fit: Integers,
-    target: Array,
-    scale: float,
-    levels_per_unit: float,
-    most: float,
-    out: Narrow,
-) -> None:
+def exponential_residuals(rows, fit, target, scale, levels_per_unit, most, out):  # pragma: no cover
     """Set out[a] to e^min(scale·fit[i], 0) − target[i] in levels, i = rows[a]; by lines in a table.
 
     (docs/theory/exactness.md, Lemma 90)

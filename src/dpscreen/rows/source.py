@@ -239,19 +239,12 @@ class RowSource(ABC):
         """Return the chosen rows, one flag for each; each of them counts."""
 
 
-@dataclass(frozen=True, eq=False)
 class ArrayRows(RowSource):
     """Rows in memory."""
 
-    X: Array
-    y: Array
-    owners: Owners | None = None
-    n_features: int = field(init=False)
-    n_rows: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_rows", self.X.shape[0])
-        object.__setattr__(self, "n_features", self.X.shape[1])
+    def __init__(self, X: Array, y: Array, owners: Owners | None = None) -> None:
+        self.X, self.y, self.owners = X, y, owners
+        self.n_rows, self.n_features = X.shape
 
     def owned(self, ids: AnyArray) -> ArrayRows:
         """Return the rows with those of each unit together; `ids` are whole numbers for each."""

@@ -12,7 +12,6 @@ changed, the change times the row is added, in whole numbers, so there is no dri
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -362,12 +361,8 @@ def _transposed(rows: Packed, n_columns: int) -> Packed:
 # --- as private rows ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class SparseRows(RowSource):
     """A scipy matrix in memory, and a target."""
-
-    X: Any
-    y: Array
 
     keeps_zero: ClassVar[bool] = True
     disclosed: ClassVar[tuple[str, ...]] = (
@@ -375,12 +370,9 @@ class SparseRows(RowSource):
         "its bounds, and not centred",
     )
 
-    n_features: int = field(init=False)
-    n_rows: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_rows", len(self.y))
-        object.__setattr__(self, "n_features", int(self.X.shape[1]))
+    def __init__(self, X: Any, y: Array) -> None:
+        self.X, self.y = X, y
+        self.n_rows, self.n_features = len(y), int(X.shape[1])
 
     def usable_bounds(self, bounds: Array) -> Array:
         """Return bounds ± the larger end."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -216,22 +215,12 @@ class StreamedRows(RowSource):
                 self._watch(self._passes, self._expected)
 
 
-@dataclass(frozen=True, eq=False)
 class ChosenRows:
     """Some of the rows of another reader."""
 
-    reader: ChunkReader
-    chosen: Mask
-
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return self.reader.n_features
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Return the names of the features, if they have any."""
-        return self.reader.feature_names
+    def __init__(self, reader: ChunkReader, chosen: Mask) -> None:
+        self.reader, self.chosen = reader, chosen
+        self.n_features, self.feature_names = reader.n_features, reader.feature_names
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen rows of every chunk."""
@@ -252,18 +241,12 @@ class ChosenRows:
         return self.reader.unchanged()
 
 
-@dataclass(frozen=True, eq=False)
 class MappedArrays:
     """Arrays that the operating system maps from disk."""
 
-    X: Array
-    y: Array
-    feature_names: tuple[str, ...] | None = None
-
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return int(self.X.shape[1])
+    def __init__(self, X: Array, y: Array, feature_names: tuple[str, ...] | None = None) -> None:
+        self.X, self.y, self.feature_names = X, y, feature_names
+        self.n_features = int(X.shape[1])
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield rows as float64 copies, so that no page of the map stays in use."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array
 from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import ChunkReader, RowsChanged, StreamedRows
@@ -59,7 +58,7 @@ def scan(
     watch = Bar() if progress is True else progress or None
     declared = as_schema(schema)
     reader: ChunkReader = (
-        FileRows.of(Path(path), declared)
+        FileRows(Path(path), declared)
         if isinstance(path, str | Path)
         else spooled_rows(path, declared)
     )
@@ -74,47 +73,32 @@ def rows_of(source: Any, schema: TableSchema) -> EncodedRows | ScannedRows:
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
-@dataclass(frozen=True, eq=False)
 class FileRows:
     """The rows of one file, which of them count, and what the file looked like at first."""
 
-    path: Path
-    schema: TableSchema
-    state: tuple[int, ...]
-    chosen: Mask | None
-
-    @classmethod
-    def of(cls, path: Path, schema: TableSchema) -> FileRows:
-        """Remember the file as it is now, and choose the rows of its units."""
+    def __init__(self, path: Path, schema: TableSchema) -> None:
         schema.check()
-        return cls(path, schema, file_state(path), chosen_rows(path, schema))
-
-    @property
-    def n_features(self) -> int:
-        """Return d."""
-        return len(self.schema.feature_names)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Return the names of the features."""
-        return tuple(self.schema.feature_names)
+        self.path, self.schema = path, schema
+        self.feature_names = tuple(schema.feature_names)
+        self.n_features = len(self.feature_names)
+        self._state, self._chosen = file_state(path), chosen_rows(path, schema)
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features of some rows at a time."""
         names = None if features is None else [self.feature_names[j] for j in features]
-        read = stream_rows(self.path, self.schema, columns=names, chosen=self.chosen)
+        read = stream_rows(self.path, self.schema, columns=names, chosen=self._chosen)
         return (rows.named_arrays()[0] for rows in read)
 
     def target(self) -> Array:
         """Return the target of all rows that count, reading one feature beside it."""
         names = self.feature_names[:1]
-        read = stream_rows(self.path, self.schema, columns=names, chosen=self.chosen)
+        read = stream_rows(self.path, self.schema, columns=names, chosen=self._chosen)
         parts = [rows.named_arrays()[1] for rows in read]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def unchanged(self) -> bool:
         """Whether the file has the size, the time and the place that it had at first."""
-        return file_state(self.path) == self.state
+        return file_state(self.path) == self._state
 
 
 class ScannedRows(StreamedRows):
