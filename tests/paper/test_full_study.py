@@ -1,14 +1,13 @@
 """The whole study on all data: minutes, so only on request."""
 
+import numpy as np
 import pytest
 
 from dpscreen.paper.agreement import (
     RowIndex,
     check_cells,
-    check_control,
     check_r2,
     check_theorem2,
-    check_zero_start,
     summarise,
 )
 from dpscreen.paper.claims import check_claims
@@ -16,7 +15,7 @@ from dpscreen.paper.data import names
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
-from dpscreen.paper.suites import SYNTHETIC
+from dpscreen.paper.suites import FROM_ZERO, SYNTHETIC
 
 pytestmark = pytest.mark.slow
 
@@ -61,18 +60,20 @@ def test_all_printed_r2_fit_the_other_definition(index):
 
 
 def test_uniform_zeroing_is_as_good_as_screening(index):
-    compared = [found for found in check_control(index) if found.metric == "f1"]
-    assert [found.data for found in compared] == list(SYNTHETIC)
-    assert all(found.difference.is_zero for found in compared)
+    for data in SYNTHETIC:
+        ours, control = (
+            ("synthetic", data, name, "f1") for name in ("rnm-screen", "uniform-zeroing")
+        )
+        assert index.difference(ours, control).is_zero
 
 
 def test_rnm_screen_is_sparser_from_a_zero_start_in_every_trial(index):
     """The claim of Table 2 does not rest on the random start (erratum E9)."""
-    found = check_zero_start(index)
-    assert [one.data for one in found] == list(published_data())
-    for one in found:
-        assert one.sparser == one.trials == 20, one.data
-        assert one.dp_fw.mean > (0.5 if one.data in SYNTHETIC else 0.7)
+    for data in published_data():
+        places = [("zero-start", data, name, "density") for name in FROM_ZERO]
+        pairs = index.paired(*places)
+        assert sum(screened < dense for dense, screened in pairs) == len(pairs) == 20, data
+        assert np.mean([dense for dense, _ in pairs]) > (0.5 if data in SYNTHETIC else 0.7)
 
 
 def test_theorem_2_agrees_with_the_corrected_formula(index):

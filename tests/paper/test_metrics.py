@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import f1_score, recall_score
 
 from dpscreen.paper import metrics
+from dpscreen.paper.agreement import compare
 
 mask_pairs = st.integers(1, 30).flatmap(
     lambda d: st.tuples(hnp.arrays(np.bool_, d), hnp.arrays(np.bool_, d))
@@ -164,11 +165,10 @@ def test_a_constant_target_is_fitted_or_not(constant, intercept, expected):
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 5))
 def test_sign_test_is_the_exact_binomial_test(wins, losses, ties):
-    a = np.concatenate([np.ones(wins), np.zeros(losses), np.full(ties, 0.5)])
-    b = np.concatenate([np.zeros(wins), np.ones(losses), np.full(ties, 0.5)])
-    result = metrics.sign_test(a, b)
+    pairs = [(1, 0)] * wins + [(0, 1)] * losses + [(0.5, 0.5)] * ties
+    result = compare(pairs, "f1")
     assert (result.wins, result.losses) == (wins, losses)
-    assert metrics.sign_test(b, a).p_two_sided == result.p_two_sided
+    assert compare(pairs, "mse").p_two_sided == result.p_two_sided
     if wins + losses == 0:
         assert result.p_two_sided == 1
         return

@@ -12,30 +12,23 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from dpscreen.paper.experiments import PROCESS
 from dpscreen.paper.methods import of_rows, proven_names
-from dpscreen.paper.metrics import SignTest, sign_test
+from dpscreen.paper.metrics import SignTest
 from dpscreen.paper.published import (
     PublishedCell,
     known_inconsistencies,
     label,
     published_cells,
-    published_data,
 )
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import (
     BLOCKS,
     ENDS,
-    FROM_ZERO,
     LONG,
-    SYNTHETIC,
-    ZERO_START,
     theorem2_suite,
 )
 
@@ -139,8 +132,9 @@ class RowIndex:
 
 def compare(pairs: Iterable[tuple[float, float]], metric: str) -> SignTest:
     """Return the sign test of paired trials; more is better for F1, less for density and MSE."""
-    ours, theirs = np.array(list(pairs)).reshape(-1, 2).T
-    return sign_test(ours, theirs) if metric == "f1" else sign_test(theirs, ours)
+    more = [one > other for one, other in pairs if one != other]
+    wins, losses = sum(more), len(more) - sum(more)
+    return SignTest(wins, losses) if metric == "f1" else SignTest(losses, wins)
 
 
 # --- cells ------------------------------------------------------------------------------------
@@ -281,7 +275,7 @@ def summarise(checks: Iterable[CellCheck], *, counted: bool = False) -> CellTall
     return CellTally(len(run), matching, spread, len(wanted) - len(run))
 
 
-# --- two definitions of R², the control, the starting vector, Theorem 2 -------------------------
+# --- two definitions of R², and Theorem 2 ---------------------------------------------------------
 
 
 class R2Check(NamedTuple):
@@ -314,50 +308,6 @@ def check_r2(index: RowIndex) -> tuple[R2Check, ...]:
         unchosen, missed, *at_random = (index.estimate(*place, f"r2_{name}") for name in names)
         if unchosen and missed:
             found.append(R2Check(cell.table, cell.data, cell.value, unchosen, missed, *at_random))
-    return tuple(found)
-
-
-class ControlCheck(NamedTuple):
-    """RNM-Screen beside uniform zeroing on the same rows, trial by trial (erratum E7)."""
-
-    data: str
-    metric: str
-    screened: Estimate
-    control: Estimate
-    difference: Estimate
-
-
-def check_control(index: RowIndex) -> tuple[ControlCheck, ...]:
-    """Compare on both synthetic sets."""
-    found = []
-    for data, metric in product(SYNTHETIC, ("f1", "tpr", "fpr", "density")):
-        places = [("synthetic", data, name, metric) for name in ("rnm-screen", "uniform-zeroing")]
-        pairs, difference = index.paired(*places), index.difference(*places)
-        ours, control = (mean_of(pair[k] for pair in pairs) for k in (0, 1))
-        if difference and ours and control:
-            found.append(ControlCheck(data, metric, ours, control, difference))
-    return tuple(found)
-
-
-class ZeroStartCheck(NamedTuple):
-    """Density of DP-FW and RNM-Screen from a zero start, paired by trial (erratum E9)."""
-
-    data: str
-    dp_fw: Estimate
-    rnm: Estimate
-    sparser: int
-    trials: int
-
-
-def check_zero_start(index: RowIndex) -> tuple[ZeroStartCheck, ...]:
-    """Compare on every set that was run, in the paper's order."""
-    found = []
-    for data in published_data():
-        pairs = index.paired(*((ZERO_START, data, name, "density") for name in FROM_ZERO))
-        dense, screened = (mean_of(pair[k] for pair in pairs) for k in (0, 1))
-        if dense and screened:
-            sparser = sum(with_ < without for without, with_ in pairs)
-            found.append(ZeroStartCheck(data, dense, screened, sparser, len(pairs)))
     return tuple(found)
 
 

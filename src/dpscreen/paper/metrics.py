@@ -132,7 +132,10 @@ def explained_r2(
 
 
 class SignTest(NamedTuple):
-    """Paired comparison of two methods by the signs of their differences; ties are dropped."""
+    """Paired comparison of two methods by the signs of their differences; ties are dropped.
+
+    The paper names a nonparametric sign test without side or level.
+    """
 
     wins: int
     losses: int
@@ -148,12 +151,6 @@ class SignTest(NamedTuple):
     def better(self) -> bool:
         """Whether the first method is significantly better (two-sided, 0.05)."""
         return self.wins > self.losses and self.p_two_sided < LEVEL
-
-
-def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
-    """Compare paired trials; the paper names a nonparametric sign test without side or level."""
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return SignTest(int(np.sum(first > second)), int(np.sum(first < second)))
 
 
 # --- Theorem 2: nonzeros when updates and screenings fall uniformly -----------------------------
