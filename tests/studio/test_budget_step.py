@@ -74,7 +74,7 @@ def test_before_there_is_a_point_nothing_is_drawn():
 def test_models_on_offer_can_be_fitted_and_simulated():
     from dpscreen.planning.methods import METHODS
 
-    found = {one.method: one.estimator for one in CHOICES}
+    found = {one.method: one.estimator for one in CHOICES.values()}
     assert list(found) == [
         m for one in FAMILIES.values() for m in (one.sparse.method, one.table.method)
     ]
@@ -84,7 +84,7 @@ def test_models_on_offer_can_be_fitted_and_simulated():
 def test_each_model_is_simulated_in_the_process_of_its_own():
     simulations = Simulations()
     try:
-        for choice in CHOICES:
+        for choice in CHOICES.values():
             case, end = BudgetCase(600, 4, 1e-6, method=choice.method), time.monotonic() + 120
             while not (found := simulations.curve(case)[0]).points:
                 assert time.monotonic() < end

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import click
 
+from dpscreen._core.pictures import environment
 from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, how_many, number
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
@@ -22,7 +23,8 @@ def show_plan(ready: PreparedFit) -> None:
     if ready.options.as_json:
         console.show_json(plan)
         return
-    for line in _lines(plan):
+    template = environment("dpscreen.cli").overlay(autoescape=False).get_template("dry-run.txt")
+    for line in template.render(plan, number=number).splitlines():
         folded = textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
         click.echo(folded.replace("\u00a0", " "))
 
@@ -159,62 +161,3 @@ def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
         "width_ratio": expected.ratio,
         "words": f"{expected.finding}{family.simulation.rate_caution if expected.ratio else ''}",
     }
-
-
-# --- in words -------------------------------------------------------------------------------------
-
-
-def _lines(plan: dict[str, Any]) -> Iterator[str]:
-    cost, unit, expected = plan["cost"], plan["unit"], plan["expected"]
-    yield "Dry run: no row was read, nothing is spent, and nothing is written."
-    yield f"Model:    {plan['target']} from {plan['n_features']} features, by {plan['method']}"
-    given = {name: value for name, value in plan["settings"].items() if value is not None}
-    yield f"Settings: {', '.join(f'{name}={value!r}' for name, value in given.items())}"
-    several = "" if plan["rows_per_unit"] == 1 else f", at most {plan['rows_per_unit']} rows of it"
-    named = unit if unit == "one row" else f"one value of {unit!r}"
-    yield f"Protects: {named}{several}"
-    if plan["errata"]:
-        yield (
-            f"NOT PRIVATE AS STATED: with the published calibration epsilon {cost['epsilon']:g} "
-            f"does not hold (errata {', '.join(plan['errata'])})."
-        )
-    else:
-        spent = f"epsilon {cost['epsilon']:g}, delta {cost['delta']:g} (rho {cost['rho']:.4g})"
-        if (expected or {}).get("refused"):
-            spent = f"a noisy count at most, as the fit would be refused (budget: {spent})"
-        yield f"Costs:    {spent}"
-    ledger, kept = plan["ledger"], "none: other fits of these rows are not counted"
-    if ledger is not None:
-        left = f"epsilon {ledger['remaining']['epsilon']:g} at delta {ledger['delta']:g}"
-        kept = f"{ledger['dataset']} has rho {ledger['remaining']['rho']:g} left ({left})"
-    yield f"Ledger:   {kept}"
-    yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
-    if expected is not None:
-        if plan["intervals"]:
-            yield f"Intervals: {plan['intervals']}"
-        yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
-        powers = [
-            f"{one['effect']:g}:\u00a0{100 * one['power']:.0f}\u00a0±\u00a0"
-            f"{100 * one['power_se']:.0f}\u00a0%"
-            for one in expected.get("power", ())
-        ]
-        if powers:
-            yield f"Power:    by {expected['effect_is']}, {', '.join(powers)}"
-        if rules := expected.get("rules"):
-            clip = f"residuals clipped at {rules['clip']:.2g} standard deviations"
-            yield f"Defaults: {rules['steps']}, {clip}"
-        return
-    if plan["errata"]:
-        yield "The published calibration needs the number of rows, and discloses it."
-    else:
-        yield (
-            "What to expect depends on the number of rows. Give --rows-public to see it; without "
-            "it a noisy count is charged when the rows are read, and the true number is not "
-            "disclosed."
-        )
-    if plan["table_needs_rows"] is not None:
-        yield (
-            f"A table of so many features needs at least about {number(plan['table_needs_rows'])} "
-            "rows at this budget. With fewer the fit is refused after the noisy count, and only "
-            "the count is charged."
-        )

@@ -50,7 +50,7 @@ def command(cases: tuple[str, ...], save: Path | None, as_json: bool, **given: A
         if name not in all_cases():
             hint = did_you_mean(name, all_cases())
             raise click.UsageError(f"No case '{name}'.{hint} Cases: {', '.join(all_cases())}.")
-    with console.progress(console.messages()) as bar:
+    with console.progress() as bar:
         task = bar.add_task("auditing", total=len(cases or all_cases()))
         findings = audit(
             cases,

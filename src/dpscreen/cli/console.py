@@ -14,14 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
 from dpscreen._core.words import WIDTH, how_many, meant, number
@@ -81,7 +76,7 @@ def made_table(
     table = Table(title_style="bold", **options)
     for name in headings:
         justify: Any = "left" if name in left else "right"
-        table.add_column(name, justify=justify, overflow="fold")
+        table.add_column(escape(name), justify=justify, overflow="fold")
     for cells in rows:
         table.add_row(*cells)
     return table
@@ -96,17 +91,17 @@ def print_table(table: Table) -> None:
     out.print(table)
 
 
-def progress(console: Console, *columns: ProgressColumn) -> Progress:
+def progress() -> Progress:
     """Return a progress bar, shown on a terminal only."""
     usual = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    hidden = not console.is_terminal
-    return Progress(*(columns or usual), console=console, transient=True, disable=hidden)
+    log = messages()
+    return Progress(*usual, console=log, transient=True, disable=not log.is_terminal)
 
 
 @contextmanager
 def share_bar(what: str = "simulating") -> Iterator[Callable[[float], None]]:
     """Show a bar on a terminal, and yield a function that takes the share that is done."""
-    with progress(messages()) as bar:
+    with progress() as bar:
         task = bar.add_task(what, total=100)
         yield lambda share: bar.update(task, completed=int(100 * share))
 

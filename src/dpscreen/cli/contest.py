@@ -87,7 +87,7 @@ def command(folder: Path | None, page: Path | None, as_json: bool, **given: Any)
         with console.failures(NoArena):
             arenas |= in_folder(folder, most_rows=given["most_rows"])
     arenas |= simulated(rules.seed) if given["simulate"] else {}
-    with console.progress(console.messages()) as bar:
+    with console.progress() as bar:
         task = bar.add_task("fitting", total=n_fits(arenas, rules))
         standings = play(arenas, rules, on_fit=lambda: bar.advance(task))
     if page is not None:

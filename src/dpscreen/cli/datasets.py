@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from dpscreen._core.words import did_you_mean
@@ -99,18 +98,14 @@ def _fetched(entry: Dataset, base_url: str | None) -> bool:
     """Download one set and say how it went; the others do not suffer from a failure."""
     from dpscreen.paper import data
 
-    log = console.messages()
-    if not log.is_terminal:
+    if not console.messages().is_terminal:
         console.say(f"Fetching {entry.title} ...")
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    bar = console.progress(log, *columns, TimeRemainingColumn())
-    task = bar.add_task(entry.title, total=None)
-
-    def report(received: int, expected: int) -> None:
-        bar.update(task, completed=received, total=expected or None)
-
     try:
-        with bar:
+        with console.share_bar(entry.title) as bar:
+
+            def report(received: int, expected: int) -> None:
+                bar(received / expected if expected else 0.0)
+
             paths = data.fetch(entry, base_url=base_url, progress=report)
     except data.DataError as error:
         console.say(f"Error: {_sentence(error)}")

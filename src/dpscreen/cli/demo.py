@@ -67,7 +67,7 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
     log = console.messages()
     rows = demo.paper_data(data, np.random.default_rng(named_seed(f"demo/{data}")))
     results = []
-    with console.progress(log) as bar:
+    with console.progress() as bar:
         task = bar.add_task("fitting", total=len(demo.contestants()))
         for outcome in demo.outcomes(rows):
             results.append(outcome)

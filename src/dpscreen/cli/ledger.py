@@ -126,26 +126,18 @@ def export(ledger: Path, form: str) -> None:
 
 
 def _show(ledger: Document) -> None:
-    """Print a table on a terminal and plain, unwrapped lines elsewhere."""
+    """Print what was granted, and a table of what was booked."""
     out = console.output()
     for name, text in _facts(ledger):
         out.print(Text(f"{name + ':':<13}{text}"), soft_wrap=True)
     if not ledger["reservations"]:
         out.print("Nothing is booked yet.")
         return
-    rows = [[_cell(line[name]) for name in COLUMNS] for line in ledger["reservations"]]
-    out.print()
-    if out.is_terminal:
-        cells = [map(Text, (n, at[:16].replace("T", " "), *rest)) for n, at, *rest in rows]
-        headings = [name.replace("at", "at (UTC)") for name in COLUMNS]
-        left = {"at (UTC)", "who", "purpose", "unit"}
-        out.print(console.made_table(headings, map(list, cells), left=left))
-    else:
-        lines = [list(COLUMNS), *rows]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for line in lines:
-            padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            out.print(Text("  ".join(padded).rstrip()), soft_wrap=True)
+    rows = [[Text(_cell(line[name])) for name in COLUMNS] for line in ledger["reservations"]]
+    headings = [name.replace("at", "at (UTC)") for name in COLUMNS]
+    left = {"at (UTC)", "who", "purpose", "unit"}
+    plain: dict[str, Any] = {} if out.is_terminal else {"box": None, "pad_edge": False}
+    console.print_table(console.made_table(headings, rows, left=left, **plain))
     out.print("\nThe rho of reservations add up; their epsilons, each for itself, do not.")
 
 

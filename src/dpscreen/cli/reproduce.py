@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from dpscreen._core.words import duration
@@ -82,11 +80,10 @@ def command(
     """
     with console.wrong_usage(StudyError):
         find_items(items)
-    store, log = ResultStore(out), console.messages()
-    done = None
+    store, done = ResultStore(out), None
     with _clear_errors(out):
         if not redraw:
-            with _bar(log) if log.is_terminal else _lines() as report:
+            with _progress() as report:
                 done = run(items, store=store, trials=trials, jobs=jobs, on_progress=report)
         findings = _report(store, done, audited=not (redraw or items))
         page = write_report(findings, out)
@@ -115,40 +112,26 @@ def _clear_errors(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(log: Console) -> Iterator[Callable[[Progress], None]]:
-    """Show a live bar with what is under way and the time left."""
-    left, what = TextColumn("{task.fields[left]}"), TextColumn("{task.description}", style="dim")
-    with console.progress(log, BarColumn(), MofNCompleteColumn(), left, what) as bar:
-        task = bar.add_task("starting", total=None, left="")
-
-        def report(now: Progress) -> None:
-            bar.update(
-                task, total=now.total, completed=now.done, description=now.label, left=_left(now)
-            )
-
-        yield report
-
-
-@contextmanager
-def _lines() -> Iterator[Callable[[Progress], None]]:
-    """Print a line first, one now and then, and one at the end."""
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """Show a bar on a terminal; elsewhere say now and then how far it is."""
     said = time.monotonic()
 
-    def report(now: Progress) -> None:
-        nonlocal said
-        if now.done == 0:
-            console.say(f"{now.total} trials to run" if now.total else "Nothing is left to run")
-        elif now.done == now.total or time.monotonic() - said >= SECONDS_BETWEEN_LINES:
+    with console.share_bar("computing") as show:
+
+        def report(now: Progress) -> None:
+            nonlocal said
+            show(now.done / max(1, now.total))
+            ended = now.done == now.total
+            soon = not ended and time.monotonic() - said < SECONDS_BETWEEN_LINES
+            if soon or console.messages().is_terminal:
+                return
             said = time.monotonic()
-            console.say(f"{now.done} of {now.total} trials done{_left(now, before=', ')}")
+            left = (
+                "" if now.seconds_left is None or ended else f", {duration(now.seconds_left)} left"
+            )
+            console.say(f"{now.done} of {now.total} trials done{left}")
 
-    yield report
-
-
-def _left(now: Progress, before: str = "") -> str:
-    if now.seconds_left is None or now.done == now.total:
-        return ""
-    return f"{before}about {duration(now.seconds_left)} left"
+        yield report
 
 
 def _report(store: ResultStore, done: StudyRun | None, *, audited: bool) -> Report:
@@ -227,17 +210,11 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
 
 def _show_grid(grid: Grid) -> None:
     """Print a table with its notes."""
-    table = Table(
-        title=Text(grid.title),
-        title_style="bold",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column(Text(grid.corner))
-    for heading, name in grid.headings:
-        short = heading.partition(",")[0]
-        table.add_column(Text(f"{short}\n{name}" if short else name), justify="right")
+    shorts = [(heading.partition(",")[0], name) for heading, name in grid.headings]
+    headings = [grid.corner, *(f"{short}\n{name}" if short else name for short, name in shorts)]
+    style: Any = {"title_justify": "left", "box": box.SIMPLE_HEAD, "pad_edge": False}
+    title = Text(grid.title)
+    table = console.made_table(headings, (), left={grid.corner}, title=title, **style)
     for section in grid.sections:
         if section.title:
             table.add_row(Text(section.title, style="bold"))

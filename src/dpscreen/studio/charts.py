@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpscreen._core.words import DETECTED, number
-from dpscreen.studio.questions import choice_of
+from dpscreen.studio.questions import CHOICES
 
 if TYPE_CHECKING:
     from dpscreen.planning.curve import BudgetCase, BudgetCurve, BudgetPoint
@@ -93,7 +93,7 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
         return []
     shown, count = [], now.n_effects
     if count:
-        family = choice_of(curve.case.method).family
+        family = CHOICES[curve.case.method].family
         (low, meaning), name = family.quality_type.no_information, family.measure.label
         high = low + 0.1 * math.ceil(round((now.best - low) / 0.1, 9))
         best = f"At most {now.best:.2f}, with the true coefficients."
@@ -128,6 +128,6 @@ def _width(case: BudgetCase, now: BudgetPoint) -> str:
     if needed <= n_rows:
         return "There will be intervals; simulating their width takes too long."
     about = number(float(f"{needed:.2g}"))
-    lost = "The table would be empty" if choice_of(case.method).table else "No intervals"
+    lost = "The table would be empty" if CHOICES[case.method].table else "No intervals"
     more = "increase epsilon, or use fewer features"
     return f"{lost} at this budget: about {about} rows are needed; {more}."

@@ -21,7 +21,7 @@ from dpscreen._core.files import write_text
 from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, outcome
 from dpscreen.families import family_of
-from dpscreen.studio.questions import CHOICES, choice_of
+from dpscreen.studio.questions import CHOICES
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.formula import FormulaProblem, name_in_formula, read_formula
 from dpscreen.tables.proposals import propose
@@ -157,7 +157,7 @@ class Draft:
     """A schema in the making, and what is asked of it."""
 
     descriptor: dict[str, Any]
-    method: str = CHOICES[0].method
+    method: str = next(iter(CHOICES))
     intervals: bool = False
     terms: list[str] = field(default_factory=list)
     named: dict[str, set[str]] = field(
@@ -439,7 +439,7 @@ class Draft:
     @property
     def settings(self) -> dict[str, list[str]]:
         """Return the coefficients of interest of a table, and those that it never drops."""
-        if not choice_of(self.method).table:
+        if not CHOICES[self.method].table:
             return {}
         schema = self.checked()
         parts = {one: list(schema.field(one).feature_names) for one in self.features}
@@ -458,7 +458,7 @@ class Draft:
 
     def problems(self) -> list[Message]:
         """Return what keeps the question from being asked, in the page's words."""
-        schema, choice = self._completed(), choice_of(self.method)
+        schema, choice = self._completed(), CHOICES[self.method]
         found = self._schema_problems()
         messages = [one.said(VOICE) for one in found]
         several = (self.block.get("rows_per_unit") or 1) > 1
@@ -474,7 +474,7 @@ class Draft:
     @property
     def has_intervals(self) -> bool:
         """Whether effects come with intervals: a table's always do."""
-        return self.intervals or choice_of(self.method).table
+        return self.intervals or CHOICES[self.method].table
 
     @_once
     def _completed(self) -> TableSchema:
@@ -528,7 +528,7 @@ class Draft:
         """Say what would be fitted."""
         schema = self.checked()
         _first, second = map(outcome, schema.classes or ("", ""))
-        words = choice_of(self.method).family.words.asked
+        words = CHOICES[self.method].family.words.asked
         what = words.format(target=schema.target, second=second)
         return f"{what} from {how_many(len(schema.feature_names), 'feature')}"
 

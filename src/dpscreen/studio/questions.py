@@ -4,40 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN, Family
+from dpscreen.families import FAMILIES, Family
+from dpscreen.families.base import FamilyModel
 
 
 @dataclass(frozen=True)
-class ModelChoice:
-    """A model in words, and what it is called elsewhere.
-
-    `method` is its name on the command line and in `planning.methods`, `estimator` its class.
-    `supposed` says what is simulated. In a `table` all coefficients have intervals.
-    """
+class ModelChoice(FamilyModel):
+    """A model with its family. In a `table` all coefficients have intervals."""
 
     family: Family
-    method: str
-    estimator: str
-    title: str
-    words: str
-    supposed: str
     table: bool
 
-    @property
-    def offers_intervals(self) -> bool:
-        """Whether half of the rows can be kept for intervals of selected features."""
-        return not self.table
 
-
-SELECTION, TABLE = GAUSSIAN.sparse.method, GAUSSIAN.table.method
-OUTCOMES, ODDS = BINOMIAL.sparse.method, BINOMIAL.table.method
-CHOICES = tuple(
-    ModelChoice(family, **vars(model), table=model is family.table)
+CHOICES = {
+    model.method: ModelChoice(**vars(model), family=family, table=model is family.table)
     for family in FAMILIES.values()
     for model in (family.sparse, family.table)
-)
-
-
-def choice_of(method: str) -> ModelChoice:
-    """Return the choice of a method; the first for a word that is none."""
-    return next((one for one in CHOICES if one.method == method), CHOICES[0])
+}
+"""By the names of methods on the command line and in `planning.methods`."""

@@ -10,7 +10,7 @@ from starlette.responses import FileResponse, Response
 
 from dpscreen._core.words import figure, how_many, listed, shortened
 from dpscreen.studio import work
-from dpscreen.studio.questions import choice_of
+from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.server import framed, notice
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.shelf import FILES, KeptRelease
@@ -50,7 +50,7 @@ def release(session: Session, request: StepRequest) -> View | Go:
         "dataset": ledger.dataset,
         "ticket": session.ticket(),
         "facts": [
-            ("Model", f"{choice_of(draft.method).title}: {draft.in_words}"),
+            ("Model", f"{CHOICES[draft.method].title}: {draft.in_words}"),
             *([("Formula", draft.formula)] if draft.terms else []),
             *((NAMED[name], listed(found)) for name, found in draft.settings.items()),
             ("Intervals", "yes, from half of the rows" if draft.intervals else intervals),
@@ -171,7 +171,7 @@ def compared(releases: list[KeptRelease], shown: KeptRelease) -> dict[str, Any] 
     found = beside(models, [str(one.number) for one in kept])
     facts: list[tuple[str, Sequence[str]]] = [
         ("Made", [one.record.at[:16].replace("T", " ") for one in kept]),
-        ("Model", [choice_of(one.record.method).title for one in kept]),
+        ("Model", [CHOICES[one.record.method].title for one in kept]),
         *((name.capitalize(), cells) for name, cells in found.facts if name not in SHOWN_OTHERWISE),
     ]
     features = []

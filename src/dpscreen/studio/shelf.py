@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dpscreen._core.files import NotStrictJson, strict_json
-from dpscreen.studio.questions import choice_of
+from dpscreen.studio.questions import CHOICES
 
 FILES = {
     "model.json": "The model file",
@@ -71,7 +71,7 @@ class ReleaseRecord:
 
     def script(self) -> str:
         """Return the Python script that fits the same model, and spends as much again."""
-        choice = choice_of(self.method)
+        choice = CHOICES[self.method]
         given = {"n_rows": self.n_rows, "inference": self.inference, **self.settings}
         more = "".join(f"    {name}={one!r},\n" for name, one in given.items() if one is not None)
         return SCRIPT.format(

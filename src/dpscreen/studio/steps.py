@@ -14,7 +14,7 @@ from dpscreen.privacy.budget import Budget, posterior
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
 from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, TERMS, Draft, kind_of, whole
-from dpscreen.studio.questions import CHOICES, choice_of
+from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.server import framed
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Go, StepRequest, View
@@ -154,7 +154,7 @@ def question(session: Session, request: StepRequest) -> View | Go:
         "units": draft.possible_units(),
         "unit": draft.block.get("unit"),
         "rows_per_unit": draft.block.get("rows_per_unit") or 1,
-        "models": CHOICES,
+        "models": CHOICES.values(),
         "draft": draft,
         "numbers": draft.numbers(),
         "typed": request.text,
@@ -180,9 +180,9 @@ def _take_question(session: Session, request: StepRequest) -> list[Message]:
     known |= {f"term-{place}": text for place, text in enumerate(draft.terms)}
     for name in draft.named:
         draft.named[name] = {known[one] for one in request.all(name) if one in known}
-    if request.text("model") in {one.method for one in CHOICES}:
+    if request.text("model") in CHOICES:
         draft.method = request.text("model")
-    choice = choice_of(draft.method)
+    choice = CHOICES[draft.method]
     draft.intervals = not choice.table and draft.method in request.all("intervals")
     rows = request.text("rows").strip()
     draft.rows = whole(rows) if rows else None
@@ -282,7 +282,7 @@ def _live_content(
     case = session.case(delta)
     if case is not None:
         features = how_many(case.n_features, "feature")
-        supposed = choice_of(case.method).supposed.format(rate=percent(case.rate))
+        supposed = CHOICES[case.method].supposed.format(rate=percent(case.rate))
         found["supposed"] = f"tables of {number(case.n_rows)} rows and {features}{supposed}"
         curve, pending = session.simulations.curve(case)
         found["panels"] = panels(curve, epsilon)
