@@ -262,6 +262,7 @@ class TableReadings:
     def undetected_shift(self) -> pd.Series[float]:
         """Return by how much a group too small to be detected could move each coefficient.
 
+        Least squares, which does not clip such rows, could be moved further.
         `table_.undetected` is the number of rows of the smallest group that is detected.
         """
         return self._table.series(self._table.largest_shift, "largest shift")
