@@ -458,7 +458,7 @@ def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
 
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError, KeyboardInterrupt])
 def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind):
-    def breaks(self, rows, *, ledger):
+    def breaks(self, rows, *, ledger, check):
         ledger.reserve(PrivacyLedger("budget.ledger").total / 2, purpose="PrivateLasso")
         raise kind(f"cell {SECRET}")
 

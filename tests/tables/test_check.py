@@ -11,13 +11,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from dpscreen import PrivacyLedger, PrivateLasso, load
+from dpscreen import PrivacyLedger, PrivateLasso, load, scan
 from dpscreen.models.raw import raw_model_of
 from dpscreen.privacy.replay import record, replay
 from dpscreen.tables.check import NOT_PRIVATE, FormatFault
-from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
 from tools.command import here, invoke
 
@@ -104,15 +104,25 @@ def test_a_planted_fault_stops_before_booking_and_names_its_column(place, column
         assert not any(one.isdigit() for one in numbers)
     ledger = PrivacyLedger(place / "l.ledger")
     model = PrivateLasso(schema=place / "schema.toml", epsilon=1, delta=1e-6)
-    for frame in (planted, pl.from_pandas(planted)):
+    relation, schema = duckdb.from_df(planted), place / "schema.toml"
+    in_python = [
+        *(planted, pl.from_pandas(planted), pl.from_pandas(planted).lazy(), relation),
+        pa.Table.from_pandas(planted).to_reader(),
+    ]
+    for rows in in_python:
         with pytest.raises(FormatFault, match=f"column {column!r}"):
-            model.fit(frame, ledger=ledger)
+            model.fit(rows, ledger=ledger)
+    bounds = {"feature_bounds": (-1, 1), "target_bounds": (0, 2000)}
+    for rows in (scan(place / "t.csv", schema), scan(relation, schema)):
+        with pytest.raises(FormatFault, match=f"column {column!r}"):
+            PrivateLasso(epsilon=1, delta=1e-6, **bounds).fit(rows, ledger=ledger)
     assert ledger.entries() == ()
     assert not (place / "model.json").exists()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nonsense is fitted, as told
         model.fit(planted, ledger=ledger, check=False)
-    assert len(ledger.entries()) == 1
+        model.fit(relation, ledger=ledger, check=False)
+    assert len(ledger.entries()) == 2
 
 
 @pytest.mark.parametrize("proceed", ["--force", "--no-check"])
@@ -150,7 +160,7 @@ def test_no_release_changes_by_the_check(place):
         if check:
             schema.check(place / name)
         model = PrivateLasso(epsilon=1, delta=1e-6, **bounds)
-        return model.fit(read_rows(place / name, schema))
+        return model.fit(scan(place / name, schema), check=check and name == "t.csv")
 
     with pytest.warns(UserWarning, match="not private"), record() as plain:
         fitted("t.csv", check=False)

@@ -93,7 +93,7 @@ def test_sources_give_the_rows_and_the_bits_of_a_frame(kind, frame):
     np.testing.assert_array_equal(features_of(rows), features_of(want))
     np.testing.assert_array_equal(target_of(rows), target_of(want))
     here = PrivateLasso(**BUDGET, **BOUNDS).fit(want)
-    there = PrivateLasso(**BUDGET, **BOUNDS).fit(scan(SOURCES[kind](frame), SCHEMA))
+    there = PrivateLasso(**BUDGET, **BOUNDS).fit(scan(SOURCES[kind](frame), SCHEMA), check=False)
     np.testing.assert_array_equal(there.coef_, here.coef_)
     assert str(there.privacy_.unit) == str(here.privacy_.unit)
 

@@ -37,7 +37,7 @@ from dpscreen.models.delivery import (
     completed,
     fallback_words,
 )
-from dpscreen.models.intake import check_frame, private_rows, take_ids, unit_of_rows
+from dpscreen.models.intake import checked, private_rows, take_ids, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.outcomes import declared_classes
 from dpscreen.models.refits import count_fit, values_of
@@ -213,10 +213,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             nothing is released and `BudgetRefused` says what is left. A regression table books its
             noisy count first and, unless the table is refused, the rest.
         check : bool, default=True
-            Whether a data frame is checked against the `schema` first, as by `schema.check`, so
-            that a format mistake spends no budget. False for pipelines whose failures others see:
-            what does not fit then counts as missing. A source that exports Arrow is read once, and
-            not checked.
+            Whether rows are checked against the `schema` first, as by `schema.check`, so that a
+            format mistake spends no budget. False for pipelines whose failures others see: what
+            does not fit then counts as missing. Dask frames, and rows that `read_rows` or `encode`
+            returned, are not checked.
         unit : array-like of shape (n_samples,), or name of a column of the frame X, default=None
             Whose each row is, for a model in which units count, and not rows (`PrivateOLS`): ε is
             then for adding or removing all rows of a unit, however many. Rows without an id are
@@ -233,7 +233,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Raises
         ------
         FormatFault
-            The frame does not fit the schema. Nothing is booked.
+            The rows do not fit the schema. Nothing is booked.
         TableRefused
             Of a regression table alone: it is impossible with so many rows and features at this
             budget. Only what it was decided from is charged.
@@ -251,8 +251,6 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             schema = self._declared_schema()
             if schema is not None:
                 self.schema_ = schema
-                if check:
-                    check_frame(X, schema)
             X, ids, promised = take_ids(self, X, unit, schema)
             budget = self._budget()
             charges = Charges(ledger, ZCDP.within(budget), promised, type(self).__name__)
@@ -260,6 +258,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
             counted = ledger is None and noise.secure
+            if check:
+                X = checked(X, schema)
 
             with closing(private_rows(self, X, y, ids)) as rows:
                 values = values_of(rows) if counted else None

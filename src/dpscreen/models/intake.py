@@ -34,8 +34,9 @@ from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.tables.arrow import frames_of, is_in_memory, is_stream
+from dpscreen.tables.check import RowsCheck
 from dpscreen.tables.reading import EncodedRows, available_memory
-from dpscreen.tables.scan import rows_of
+from dpscreen.tables.scan import ScannedRows, rows_of
 from dpscreen.tables.schema import TableSchema
 
 STREAMED_BYTES = 2**28
@@ -150,10 +151,23 @@ def aligned(y: Any, X: Any) -> Any:
     return y
 
 
-def check_frame(X: Any, schema: TableSchema) -> None:
-    """Raise `FormatFault` if a frame in memory does not fit its schema; others are read once."""
-    if is_in_memory(X) and not _is_dask(X):
-        schema.check(X).stop(CHECKED)
+def checked(X: Any, schema: TableSchema | None) -> Any:
+    """Return X, or the rows of a source, read once; raise `FormatFault` if they do not fit.
+
+    Rows that are encoded already, or on a cluster, are not checked.
+    """
+    report = None
+    if isinstance(X, ScannedRows):
+        report = X.check()
+    elif schema is not None and is_in_memory(X) and not _is_dask(X):
+        report = schema.check(X)
+    elif schema is not None and is_stream(X):
+        counts = RowsCheck(schema)
+        X = rows_of(X, schema, counts)
+        report = counts.report()
+    if report is not None:
+        report.stop(CHECKED)
+    return X
 
 
 def private_rows(

@@ -141,7 +141,7 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
-            model.fit(rows, ledger=booking)
+            model.fit(rows, ledger=booking, check=False)  # `check_table` has
         except (BudgetExceeded, LedgerProblem):
             raise
         except TableRefused as refusal:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Never
 
@@ -111,25 +112,40 @@ def check_rows(
     """Check a frame, or the table at a path, against its schema; `progress` receives the share."""
     if not 0 <= most_unreadable <= 1:
         raise ValueError("most_unreadable must be a share from 0 to 1.")
-    encoder = encoder_of(schema)
-    wanted = encoder.columns_of_rows
-    source = source_of(Path(rows) if isinstance(rows, str) else rows, schema, wanted)
-    used = tuple(name for name in wanted if name != schema.unit)
-    columns = [_ColumnCount(schema.field(name)) for name in used]
-    units = None if schema.unit is None else _UnitCount(schema.rows_per_unit)
-    n_rows = 0
+    counts = RowsCheck(schema)
+    source = source_of(
+        Path(rows) if isinstance(rows, str) else rows, schema, counts.encoder.columns_of_rows
+    )
     for batch in source:
-        for one in columns:
-            read_cells(one.column.name, batch, partial(one.add, first=n_rows))
-        if units is not None:
-            units.add(encoder.unit_ids(batch), n_rows)
-        n_rows += len(batch)
+        counts.add(batch)
         if progress is not None:
             progress(source.share)
-    findings = [finding for one in columns for finding in one.findings(n_rows, most_unreadable)]
-    if units is not None:
-        findings += units.findings(str(schema.unit))
-    return RowsReport(n_rows, tuple(findings))
+    return counts.report(most_unreadable)
+
+
+class RowsCheck:
+    """Counts of what does not fit a schema, of rows that come in batches."""
+
+    def __init__(self, schema: Declaration) -> None:
+        self.encoder, self._n_rows, self._unit = encoder_of(schema), 0, schema.unit
+        used = (name for name in self.encoder.columns_of_rows if name != schema.unit)
+        self._columns = [_ColumnCount(schema.field(name)) for name in used]
+        self._units = None if schema.unit is None else _UnitCount(schema.rows_per_unit)
+
+    def add(self, batch: Any) -> None:
+        """Count the next rows."""
+        for one in self._columns:
+            read_cells(one.column.name, batch, partial(one.add, first=self._n_rows))
+        if self._units is not None:
+            self._units.add(self.encoder.unit_ids(batch), self._n_rows)
+        self._n_rows += len(batch)
+
+    def report(self, most_unreadable: float = MOST_UNREADABLE) -> RowsReport:
+        """Return what was found."""
+        about = [column.findings(self._n_rows, most_unreadable) for column in self._columns]
+        if self._units is not None:
+            about.append(self._units.findings(str(self._unit)))
+        return RowsReport(self._n_rows, tuple(chain(*about)))
 
 
 # --- counts ---------------------------------------------------------------------------------------

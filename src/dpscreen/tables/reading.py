@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,15 +189,24 @@ def frame_target(frame: Any, schema: Declaration) -> Array:
     return np.concatenate([np.empty(0), *map(encoder.target, source)])
 
 
-def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = None) -> Spool:
+def spooled_rows(
+    source: Any,
+    schema: Declaration,
+    *,
+    in_memory: int | None = None,
+    look: Callable[[Any], None] | None = None,
+) -> Spool:
     """Return the rows of a source that exports Arrow, or of a file, read once.
 
-    At most a quarter of the memory is filled with them, or so many bytes.
+    At most a quarter of the memory is filled with them, or so many bytes. `look` is shown each
+    batch.
     """
     from dpscreen.rows.spool import Spool
 
     encoder = encoder_of(schema)
-    batches = source_of(source, schema, encoder.columns_of_rows)
+    batches: Iterable[Any] = source_of(source, schema, encoder.columns_of_rows)
+    if look is not None:
+        batches = (batch for batch in batches if look(batch) is None)
     choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
     parts = _kept_rows(batches, encoder, schema, choice)
     chunks = _chunks(parts, encoder.width, _rows_at_once(encoder))

@@ -12,6 +12,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import ChunkReader, RowsChanged, StreamedRows
+from dpscreen.tables.check import RowsCheck, RowsReport, check_rows
 from dpscreen.tables.reading import EncodedRows, chosen_rows, spooled_rows, stream_rows
 from dpscreen.tables.schema import TableSchema, as_schema
 
@@ -57,17 +58,22 @@ def scan(
     """
     watch = Bar() if progress is True else progress or None
     declared = as_schema(schema)
-    reader: ChunkReader = (
-        FileRows(Path(path), declared)
-        if isinstance(path, str | Path)
-        else spooled_rows(path, declared)
-    )
-    return ScannedRows(reader, declared.privacy_unit, watch=watch)
+    if isinstance(path, str | Path):
+        made = FileRows(Path(path), declared)
+        return ScannedRows(made, declared.privacy_unit, watch=watch)
+    counts = RowsCheck(declared)
+    spool = spooled_rows(path, declared, look=counts.add)
+    return ScannedRows(spool, declared.privacy_unit, watch=watch, counts=counts)
 
 
-def rows_of(source: Any, schema: TableSchema) -> EncodedRows | ScannedRows:
-    """Return the rows of a source that exports Arrow: in memory where they fit there."""
-    spool = spooled_rows(source, schema)
+def rows_of(
+    source: Any, schema: TableSchema, counts: RowsCheck | None = None
+) -> EncodedRows | ScannedRows:
+    """Return the rows of a source that exports Arrow: in memory where they fit there.
+
+    With `counts`, what does not fit the schema is counted on the way.
+    """
+    spool = spooled_rows(source, schema, look=None if counts is None else counts.add)
     if not spool.fits_memory:
         return ScannedRows(spool, schema.privacy_unit)
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
@@ -105,10 +111,21 @@ class ScannedRows(StreamedRows):
     """Rows of a file or a source, which know whose they are."""
 
     def __init__(
-        self, reader: ChunkReader, unit: Unit | None, *, watch: Watch | None = None
+        self,
+        reader: ChunkReader,
+        unit: Unit | None,
+        *,
+        watch: Watch | None = None,
+        counts: RowsCheck | None = None,
     ) -> None:
         super().__init__(reader, watch=watch)
-        self.unit = unit
+        self.unit, self._counts = unit, counts
+
+    def check(self) -> RowsReport | None:
+        """Return what does not fit the schema, if it can be known; a file is read for that."""
+        if isinstance(self.reader, FileRows):
+            return check_rows(self.reader.path, self.reader.schema)
+        return None if self._counts is None else self._counts.report()
 
     def grouped(self) -> StreamedRows:
         """Return the rows with those of each unit together; a file is read once more for that."""
