@@ -219,7 +219,9 @@ def test_the_page_of_the_papers_methods_has_every_parameter_and_option():
 QUICK = [
     "choose-a-model",
     "declare-your-data",
+    "several-rows",
     "read-a-regression-table",
+    "ask-a-table",
     "scikit-learn",
     "share-a-budget",
     "../for-a-statistician",
