@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     from jinja2 import Environment
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -100,11 +97,10 @@ def environment(package: str) -> Environment:
 
     `page.html`, its styles and all else that pages share lie here; the package adds its own.
     """
-    from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    places = (partial(_template, one) for one in (package, SHARED))
     return Environment(
-        loader=ChoiceLoader([FunctionLoader(place) for place in places]),
+        loader=ChoiceLoader([PackageLoader(one) for one in (package, SHARED)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -112,14 +108,6 @@ def environment(package: str) -> Environment:
     )
 
 
-def _template(package: str, name: str) -> str | None:
-    return template_text(package, name) if _place(package, name).is_file() else None
-
-
 def template_text(package: str, name: str) -> str:
     """Read a template or style sheet of one of our packages."""
-    return _place(package, name).read_text(encoding="utf-8")
-
-
-def _place(package: str, name: str) -> Traversable:
-    return files(package).joinpath("templates", name)
+    return files(package).joinpath("templates", name).read_text(encoding="utf-8")

@@ -63,9 +63,11 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
     """
     console.check_output(report, force=True)
     from dpscreen.paper import demo
+    from dpscreen.paper.data import synthetic
+    from dpscreen.paper.suites import CORRELATION
 
-    log = console.messages()
-    rows = demo.paper_data(data, np.random.default_rng(named_seed(f"demo/{data}")))
+    log, rng = console.messages(), np.random.default_rng(named_seed(f"demo/{data}"))
+    rows = synthetic(correlation=CORRELATION[data], rng=rng)
     results = []
     with console.progress() as bar:
         task = bar.add_task("fitting", total=len(demo.contestants()))

@@ -15,7 +15,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
 from dpscreen.models import DPFrankWolfe, FrankWolfeLasso, PrivateLasso, RNMScreen
 from dpscreen.models.refits import RefitWarning
-from dpscreen.paper.data import Simulated, synthetic
+from dpscreen.paper.data import Simulated
 from dpscreen.paper.metrics import f1, false_positive_rate, true_positive_rate
 from dpscreen.privacy import PrivacyStatement, PublishedCalibrationWarning
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 RADIUS = 50.0
 EPSILON = 5.0
 DELTA = 1e-6
-CORRELATION = {"uncorrelated": 0.0, "correlated": 0.5}
 STEPS, PAPER_STEPS = 120, 1000
 FITS = 5
 """Fits of each random method, of which means are shown."""
@@ -71,11 +70,6 @@ class DemoOutcome:
         if self.statement is None:
             return "no privacy"
         return "holds" if self.statement.holds else "does NOT hold"
-
-
-def paper_data(kind: str, rng: np.random.Generator) -> Simulated:
-    """Return one of the paper's synthetic data sets."""
-    return synthetic(correlation=CORRELATION[kind], rng=rng)
 
 
 PRIVATE: dict[str, Any] = {
