@@ -137,7 +137,7 @@ class SignedScores(Protocol):
         """Return g_index."""
 
 
-class ArrayScores:
+class ArrayScores(SignedScores):
     """Signed scores in an array: counted in one pass, and located in another."""
 
     def __init__(self, values: Integers) -> None:
@@ -148,11 +148,9 @@ class ArrayScores:
 
     @property
     def size(self) -> int:
-        """Return how many there are."""
         return self._values.size
 
     def classes(self, shift: int, depth: int) -> tuple[int, Integers]:
-        """Return the highest class, and the counts of the classes from it down."""
         self._shift = shift
         top, counts = kernels.count_classes(self._values, shift, depth, MOST_SCORE)
         if top < 0:
@@ -160,11 +158,9 @@ class ArrayScores:
         return top, counts
 
     def member(self, lowest: int, highest: int, rank: int) -> int:
-        """Return the index of the rank-th score in these classes."""
         return int(kernels.member_of(self._values, self._shift, lowest, highest, rank))
 
     def score(self, index: int) -> int:
-        """Return one score."""
         return int(self._values[index])
 
 

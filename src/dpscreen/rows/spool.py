@@ -16,12 +16,13 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Mask, Words
 from dpscreen.rows.owners import Owners, row_digests
+from dpscreen.rows.streamed import ChunkReader
 
 ROWS_PER_PART = 2**16
 
 
-class Spool:
-    """A `ChunkReader` of rows that came in parts; beyond `in_memory` bytes they are in a file."""
+class Spool(ChunkReader):
+    """Rows that came in parts; beyond `in_memory` bytes they are in a file."""
 
     def __init__(
         self,
@@ -65,7 +66,6 @@ class Spool:
         return rows if self._kept is None else rows[self._kept], self._target
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
-        """Yield the chosen features, or all, of some rows at a time, in the order of arrival."""
         place = 0
         for k, length in enumerate(self._lengths):
             rows = slice(place, place + length)
@@ -106,12 +106,7 @@ class Spool:
         return np.memmap(self._file, np.float64, "r", shape=shape)
 
     def target(self) -> Array:
-        """Return the target of all rows."""
         return self._target
-
-    def unchanged(self) -> bool:
-        """Nobody else can reach the rows."""
-        return True
 
     def _spill(self) -> None:
         if self._file is None:

@@ -7,9 +7,10 @@ that have moved since.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -123,25 +124,23 @@ NOT_FINITE = (
 )
 
 
-class ChunkReader(Protocol):
+class ChunkReader(ABC):
     """Rows on disk, in the user's units and all finite, always in the same chunks."""
 
-    @property
-    def n_features(self) -> int:
-        """Return the number of features."""
+    n_features: int
+    feature_names: tuple[str, ...] | None
 
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Return the names of the features, if they have any."""
-
+    @abstractmethod
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features, or all, of some rows at a time."""
 
+    @abstractmethod
     def target(self) -> Array:
         """Return the target of all rows."""
 
     def unchanged(self) -> bool:
-        """Whether the rows are still those that were there at the beginning."""
+        """Whether the rows are still those of the beginning; not all readers can know."""
+        return True
 
 
 class StreamedRows(RowSource):
@@ -215,7 +214,7 @@ class StreamedRows(RowSource):
                 self._watch(self._passes, self._expected)
 
 
-class ChosenRows:
+class ChosenRows(ChunkReader):
     """Some of the rows of another reader."""
 
     def __init__(self, reader: ChunkReader, chosen: Mask) -> None:
@@ -223,7 +222,6 @@ class ChosenRows:
         self.n_features, self.feature_names = reader.n_features, reader.feature_names
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
-        """Yield the chosen rows of every chunk."""
         first = 0
         for chunk in self.reader.chunks(features):
             flags = self.chosen[first : first + len(chunk)]
@@ -233,15 +231,13 @@ class ChosenRows:
             first += len(chunk)
 
     def target(self) -> Array:
-        """Return the target of the chosen rows."""
         return self.reader.target()[self.chosen]
 
     def unchanged(self) -> bool:
-        """Whether the rows are still those that were there at the beginning."""
         return self.reader.unchanged()
 
 
-class MappedArrays:
+class MappedArrays(ChunkReader):
     """Arrays that the operating system maps from disk."""
 
     def __init__(self, X: Array, y: Array, feature_names: tuple[str, ...] | None = None) -> None:
@@ -269,7 +265,3 @@ class MappedArrays:
         if not finite:
             raise ValueError(NOT_FINITE)
         return target
-
-    def unchanged(self) -> bool:
-        """Arrays cannot be watched."""
-        return True

@@ -79,25 +79,24 @@ def rows_of(
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
-class FileRows:
+class FileRows(ChunkReader):
     """The rows of one file, which of them count, and what the file looked like at first."""
 
     def __init__(self, path: Path, schema: TableSchema) -> None:
         schema.check()
         self.path, self.schema = path, schema
-        self.feature_names = tuple(schema.feature_names)
-        self.n_features = len(self.feature_names)
+        self.feature_names = self._names = tuple(schema.feature_names)
+        self.n_features = len(self._names)
         self._state, self._chosen = file_state(path), chosen_rows(path, schema)
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
-        """Yield the chosen features of some rows at a time."""
-        names = None if features is None else [self.feature_names[j] for j in features]
+        names = None if features is None else [self._names[j] for j in features]
         read = stream_rows(self.path, self.schema, columns=names, chosen=self._chosen)
         return (rows.named_arrays()[0] for rows in read)
 
     def target(self) -> Array:
         """Return the target of all rows that count, reading one feature beside it."""
-        names = self.feature_names[:1]
+        names = self._names[:1]
         read = stream_rows(self.path, self.schema, columns=names, chosen=self._chosen)
         parts = [rows.named_arrays()[1] for rows in read]
         return np.concatenate(parts) if parts else np.empty(0)
