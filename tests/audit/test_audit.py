@@ -23,7 +23,7 @@ from dpscreen.audit.cases import (
     laplace_choices,
     sharpest,
 )
-from dpscreen.audit.passages import choice_curve, gaussian_curve
+from dpscreen.audit.passages import choice_delta, gaussian_delta
 from dpscreen.privacy import Accountant, Budget, LaplaceNoisyMax, SecureNoise, SeededNoise
 from dpscreen.rows.design import GramDesign
 from dpscreen.solvers import frank_wolfe as steps
@@ -82,11 +82,11 @@ def test_curves_are_those_of_exact_laws():
     for apart, epsilon in ((0.3, 0.1), (1.0, 0.5), (2.5, 0.01)):
         beyond = stats.norm.pdf(grid, apart) - np.exp(epsilon) * stats.norm.pdf(grid)
         expected = np.trapezoid(np.maximum(beyond, 0), grid)
-        assert gaussian_curve(apart)(epsilon) == pytest.approx(expected, abs=1e-6)
+        assert gaussian_delta(epsilon, apart) == pytest.approx(expected, abs=1e-6)
         odds = np.linspace(-40, 40, 400_001)
         expected = np.max(expit(odds + apart) - np.exp(epsilon) * expit(odds))
-        assert choice_curve(apart)(epsilon) == pytest.approx(max(expected, 0), abs=1e-7)
-    assert choice_curve(1.0)(1.0) == 0
+        assert choice_delta(epsilon, apart) == pytest.approx(max(expected, 0), abs=1e-7)
+    assert choice_delta(1.0, 1.0) == 0
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -137,10 +137,12 @@ class MovedRelease:
         # The curve of this pair of inputs, with noise CUT times too small.
         if isinstance(mechanism, DiscreteGaussian):
             moved = np.linalg.norm(self._moved) * mechanism.unit / mechanism.scale
-            true = gaussian_curve(CUT * float(moved))
+            true: Curve = partial(gaussian_delta, apart=CUT * float(moved))
         else:
-            laws = (softmax(CUT * _scores(mechanism, one)) for one in (self.without, self.more))
-            true = _discrete_curve(*laws)
+            without, more = (
+                softmax(CUT * _scores(mechanism, one)) for one in (self.without, self.more)
+            )
+            true = partial(_discrete_delta, one=without, other=more)
         power, epsilon = max((_margin(charged, true, epsilon), epsilon) for epsilon in EPSILONS)
         return power, Budget(epsilon, min(max(charged(epsilon), 1e-9), 1 - 1e-9))
 
@@ -184,35 +186,27 @@ def _margin(charged: Curve, true: Curve, epsilon: float) -> float:
 # --- the charged cost as a privacy curve ----------------------------------------------------------
 
 
-def gaussian_curve(apart: float) -> Curve:
-    """Return the curve of two Gaussians so many standard deviations apart."""
-
-    def curve(epsilon: float) -> float:
-        if apart == 0:
-            return 0.0
-        above, below = ndtr(apart / 2 - epsilon / apart), ndtr(-apart / 2 - epsilon / apart)
-        return float(above - math.exp(epsilon) * below)
-
-    return curve
+def gaussian_delta(epsilon: float, apart: float) -> float:
+    """Return δ of two Gaussians so many standard deviations apart."""
+    if apart == 0:
+        return 0.0
+    above, below = ndtr(apart / 2 - epsilon / apart), ndtr(-apart / 2 - epsilon / apart)
+    return float(above - math.exp(epsilon) * below)
 
 
-def choice_curve(span: float) -> Curve:
-    """Return the curve of choices whose log-odds move by at most `span`.
+def choice_delta(epsilon: float, span: float) -> float:
+    """Return δ of choices whose log-odds move by at most `span`.
 
     (docs/theory/mechanisms.md, Lemma 2)
 
     The worst is between two candidates: max σ(t + s) − e^ε σ(t), whose derivative is zero where
     (1 + e^t)/(1 + e^(t+s)) = e^((ε−s)/2).
     """
-
-    def curve(epsilon: float) -> float:
-        if epsilon >= span:
-            return 0.0
-        start = -math.expm1((epsilon - span) / 2) / math.expm1((epsilon + span) / 2)
-        moved = start * math.exp(span)
-        return moved / (1 + moved) - math.exp(epsilon) * start / (1 + start)
-
-    return curve
+    if epsilon >= span:
+        return 0.0
+    start = -math.expm1((epsilon - span) / 2) / math.expm1((epsilon + span) / 2)
+    moved = start * math.exp(span)
+    return moved / (1 + moved) - math.exp(epsilon) * start / (1 + start)
 
 
 def _charged(mechanism: Any) -> Curve:
@@ -222,18 +216,14 @@ def _charged(mechanism: Any) -> Curve:
     """
     apart = math.sqrt(2 * float(mechanism.cost))
     if isinstance(mechanism, DiscreteGaussian):
-        return gaussian_curve(apart)
+        return partial(gaussian_delta, apart=apart)
     if isinstance(mechanism, NoisyMax | SignedNoisyMax):
-        return choice_curve(2 * apart)
+        return partial(choice_delta, span=2 * apart)
     raise TypeError(f"{mechanism.name}: nothing is claimed for it.")
 
 
-def _discrete_curve(one: Array, other: Array) -> Curve:
-    """Return the curve of two laws of a choice."""
-
-    def curve(epsilon: float) -> float:
-        grown = math.exp(epsilon)
-        both = (one - grown * other, other - grown * one)
-        return max(float(np.maximum(beyond, 0).sum()) for beyond in both)
-
-    return curve
+def _discrete_delta(epsilon: float, one: Array, other: Array) -> float:
+    """Return δ of two laws of a choice."""
+    grown = math.exp(epsilon)
+    both = (one - grown * other, other - grown * one)
+    return max(float(np.maximum(beyond, 0).sum()) for beyond in both)
