@@ -143,6 +143,11 @@ def test_another_share_of_unreadable_cells_may_be_allowed(place):
         with chdir(place):
             checked = invoke("check", "t.csv", *DECLARED, *option)
             fitted = invoke(*FIT, "-o", "model.json", *option)
+        source = pl.scan_csv(place / "t.csv", try_parse_dates=True)
+        model = PrivateLasso(schema=schema, epsilon=1, delta=1e-6)
+        with pytest.raises(FormatFault, match="20%") if stops else warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(source, check=share)
         assert checked.exit_code == fitted.exit_code == len(stops), fitted.stderr
         assert ("more than 20% of its cells" in fitted.stderr) == bool(stops)
     for wrong in ("five", "120%", "5%5", "-1"):

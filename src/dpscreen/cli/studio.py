@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
+from dpscreen.cli._fit_options import MOST_UNREADABLE
 from dpscreen.cli.schema import file_format, with_dialect
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ OTHERS = "Give another --folder, or fix or remove the schema.json that is in thi
 @click.option(
     "--ledger", type=console.PATH, help="Charge costs to this ledger.  [default: one in the folder]"
 )
+@MOST_UNREADABLE
 @click.option("--no-check", is_flag=True, help="Release even if rows do not fit the schema.")
 @file_format
 def command(
@@ -45,6 +47,7 @@ def command(
     no_browser: bool,
     folder: Path | None,
     ledger: Path | None,
+    most_unreadable: float,
     no_check: bool,
     **given: Any,
 ) -> None:
@@ -66,7 +69,7 @@ def command(
     except ModuleNotFoundError:
         raise click.ClickException(MISSING) from None
     with closing(_session(table, folder, ledger, **with_dialect(given))) as session:
-        session.checked = not no_check
+        session.most_unreadable = None if no_check else most_unreadable
         with console.failures(PortTaken):
             listener = Listener.at(port)
         door: Any = nullcontext(int) if no_browser else browser_door(listener.address)

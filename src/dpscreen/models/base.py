@@ -64,6 +64,7 @@ from dpscreen.solvers import split
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.marginals import NEITHER, end_of_target, standardise
 from dpscreen.solvers.split import SplitHalf
+from dpscreen.tables.declaration import MOST_UNREADABLE
 from dpscreen.tables.schema import TableSchema, as_schema
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         y: Any = None,
         *,
         ledger: Any = None,
-        check: bool = True,
+        check: bool | float = True,
         unit: Any = None,
         **unknown: Any,
     ) -> Self:
@@ -212,11 +213,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left. A regression table books its
             noisy count first and, unless the table is refused, the rest.
-        check : bool, default=True
+        check : bool or float, default=True
             Whether rows are checked against the `schema` first, as by `schema.check`, so that a
-            format mistake spends no budget. False for pipelines whose failures others see: what
-            does not fit then counts as missing. Dask frames, and rows that `read_rows` or `encode`
-            returned, are not checked.
+            format mistake spends no budget; a float is another `most_unreadable` than 0.05. False
+            for pipelines whose failures others see: what does not fit then counts as missing. Dask
+            frames, and rows that `read_rows` or `encode` returned, are not checked.
         unit : array-like of shape (n_samples,), or name of a column of the frame X, default=None
             Whose each row is, for a model in which units count, and not rows (`PrivateOLS`): ε is
             then for adding or removing all rows of a unit, however many. Rows without an id are
@@ -258,8 +259,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
             counted = ledger is None and noise.secure
-            if check:
-                X = checked(X, schema)
+            if check is not False:
+                X = checked(X, schema, MOST_UNREADABLE if check is True else check)
 
             with closing(private_rows(self, X, y, ids)) as rows:
                 values = values_of(rows) if counted else None

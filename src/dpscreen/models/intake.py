@@ -151,20 +151,20 @@ def aligned(y: Any, X: Any) -> Any:
     return y
 
 
-def checked(X: Any, schema: TableSchema | None) -> Any:
+def checked(X: Any, schema: TableSchema | None, most_unreadable: float) -> Any:
     """Return X, or the rows of a source, read once; raise `FormatFault` if they do not fit.
 
     Rows that are encoded already, or on a cluster, are not checked.
     """
     report = None
     if isinstance(X, ScannedRows):
-        report = X.check()
+        report = X.check(most_unreadable)
     elif schema is not None and is_in_memory(X) and not _is_dask(X):
-        report = schema.check(X)
+        report = schema.check(X, most_unreadable=most_unreadable)
     elif schema is not None and is_stream(X):
         counts = RowsCheck(schema)
         X = rows_of(X, schema, counts)
-        report = counts.report()
+        report = counts.report(most_unreadable)
     if report is not None:
         report.stop(CHECKED)
     return X

@@ -12,7 +12,7 @@ from dpscreen.studio.draft import Draft
 from dpscreen.studio.runs import ReleaseRun, Simulations
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.work import CHANGED, FitOrder, ReleaseOrder
-from dpscreen.tables.declaration import DataError
+from dpscreen.tables.declaration import MOST_UNREADABLE, DataError
 
 if TYPE_CHECKING:
     from dpscreen.privacy.ledger import PrivacyLedger
@@ -39,7 +39,7 @@ class Session:
     def __init__(self, table: Path, shelf: Shelf, **written: Any) -> None:
         self.table, self.shelf = table.absolute(), shelf
         self.state = file_state(self.table)
-        self.checked = True  # rows, before a release
+        self.most_unreadable: float | None = MOST_UNREADABLE
         self.draft = Draft.of(self.table, shelf.schema_file, **written)
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
@@ -156,7 +156,7 @@ class Session:
             if obstacles := self.obstacles(ledger):
                 raise Problems(*obstacles)
             places = self.table, self.state, self.shelf.folder, self.shelf.ledger
-            order = ReleaseOrder(self.order(ledger), *places, ticket, self.checked)
+            order = ReleaseOrder(self.order(ledger), *places, ticket, self.most_unreadable)
             rows, width = self.draft.rows, self.draft.n_features
             cells = None if rows is None or width is None else rows * width
             self._used.add(ticket)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import file_state, write_text
 from dpscreen.studio.shelf import ReleaseRecord, Shelf
+from dpscreen.tables.declaration import MOST_UNREADABLE
 
 if TYPE_CHECKING:
     from dpscreen.planning.curve import BudgetCase, BudgetPoint
@@ -119,7 +120,8 @@ class ReleaseOrder:
     folder: Path
     ledger: Path
     ticket: str
-    checked: bool = True
+    most_unreadable: float | None = MOST_UNREADABLE
+    """As in `check_rows`; None: the rows are not checked."""
 
     def check_table(self) -> None:
         """Refuse a table that has changed; its rows are not looked at."""
@@ -172,17 +174,18 @@ def _release(order: ReleaseOrder, report: Report) -> int:
 
     schema, model = order.fit.prepared(order.fit.n_rows)
     purpose = usual_purpose(schema, order.fit.method)
-    ledger = PrivacyLedger(order.ledger, other_rows=not order.checked)
+    ledger = PrivacyLedger(order.ledger, other_rows=order.most_unreadable is None)
     booking = Booking.of(ledger, schema, purpose, mark=order.ticket)
     refusal = booking.shortfall(Budget(order.fit.epsilon, order.fit.delta))
     if refusal is not None:
         raise FitFailed(refusal)
     order.check_table()
-    if order.checked:
+    if order.most_unreadable is not None:
         check_table(
             order.table,
             schema,
             "dpscreen studio --no-check",
+            most_unreadable=order.most_unreadable,
             progress=lambda share: report(("checking", share)),
         )
     rows = _read(order, schema, report)

@@ -110,8 +110,6 @@ def check_rows(
     progress: Progress | None = None,
 ) -> RowsReport:
     """Check a frame, or the table at a path, against its schema; `progress` receives the share."""
-    if not 0 <= most_unreadable <= 1:
-        raise ValueError("most_unreadable must be a share from 0 to 1.")
     counts = RowsCheck(schema)
     source = source_of(
         Path(rows) if isinstance(rows, str) else rows, schema, counts.encoder.columns_of_rows
@@ -142,6 +140,8 @@ class RowsCheck:
 
     def report(self, most_unreadable: float = MOST_UNREADABLE) -> RowsReport:
         """Return what was found."""
+        if not 0 <= most_unreadable <= 1:
+            raise ValueError("most_unreadable must be a share from 0 to 1.")
         about = [column.findings(self._n_rows, most_unreadable) for column in self._columns]
         if self._units is not None:
             about.append(self._units.findings(str(self._unit)))

@@ -13,6 +13,7 @@ from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import ChunkReader, RowsChanged, StreamedRows
 from dpscreen.tables.check import RowsCheck, RowsReport, check_rows
+from dpscreen.tables.declaration import MOST_UNREADABLE
 from dpscreen.tables.reading import EncodedRows, chosen_rows, spooled_rows, stream_rows
 from dpscreen.tables.schema import TableSchema, as_schema
 
@@ -120,11 +121,12 @@ class ScannedRows(StreamedRows):
         super().__init__(reader, watch=watch)
         self.unit, self._counts = unit, counts
 
-    def check(self) -> RowsReport | None:
+    def check(self, most_unreadable: float = MOST_UNREADABLE) -> RowsReport | None:
         """Return what does not fit the schema, if it can be known; a file is read for that."""
         if isinstance(self.reader, FileRows):
-            return check_rows(self.reader.path, self.reader.schema)
-        return None if self._counts is None else self._counts.report()
+            file, schema = self.reader.path, self.reader.schema
+            return check_rows(file, schema, most_unreadable=most_unreadable)
+        return None if self._counts is None else self._counts.report(most_unreadable)
 
     def grouped(self) -> StreamedRows:
         """Return the rows with those of each unit together; a file is read once more for that."""
