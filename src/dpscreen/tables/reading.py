@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,7 +94,7 @@ def read_rows(
 
     `progress` is called with the share of the file that has been read.
     """
-    return _gathered(Path(path), schema, progress)
+    return frame_rows(Path(path), schema, progress)
 
 
 def stream_rows(
@@ -171,16 +170,6 @@ def feature_batches(
         yield batch.select(list(ids)), X
 
 
-def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
-    """Return the rows of a frame that count, within the schema's bounds."""
-    from dpscreen.tables.arrow import is_stream
-
-    if is_stream(frame):
-        spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
-        return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
-    return _gathered(frame, schema)
-
-
 def frame_target(frame: Any, schema: Declaration) -> Array:
     """Return the target of every row of a frame, NaN where it is missing."""
     encoder = encoder_of(schema)
@@ -251,10 +240,10 @@ def available_memory() -> int:
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def _gathered(rows: Any, schema: Declaration, progress: Progress | None = None) -> EncodedRows:
-    """Collect the rows of a file or a source without a second copy of them."""
+def frame_rows(frame: Any, schema: Declaration, progress: Progress | None = None) -> EncodedRows:
+    """Return the rows of a frame, a source or a file that count, without a second copy of them."""
     encoder = encoder_of(schema)
-    source = source_of(rows, schema, encoder.columns_of_rows)
+    source = source_of(frame, schema, encoder.columns_of_rows)
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
     choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
     for keep, target, batch in _kept(source, encoder, schema, choice):
