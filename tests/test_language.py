@@ -77,7 +77,9 @@ def readable() -> list[Path]:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     history = ("CHANGELOG.md", "decisions/")
     code = [
-        path for kind in ("py", "html", "js", "toml", "json") for path in SOURCE.rglob(f"*.{kind}")
+        path
+        for kind in ("py", "html", "js", "toml", "json", "txt")
+        for path in SOURCE.rglob(f"*.{kind}")
     ]
     return [one for one in pages if not any(part in one.as_posix() for part in history)] + code
 

@@ -263,10 +263,10 @@ def a_private_sum_in_the_last_digit(monkeypatch):
 def a_warning_about_a_cell(monkeypatch):
     prepare = PrivateLasso._prepare
 
-    def leaky(model, settings, promise, noise, rows):
+    def leaky(model, settings, charges, noise, rows):
         if rows.y.max() > 0:
             warnings.warn("some targets are positive", stacklevel=2)
-        return prepare(model, settings, promise, noise, rows)
+        return prepare(model, settings, charges, noise, rows)
 
     monkeypatch.setattr(PrivateLasso, "_prepare", leaky)
 

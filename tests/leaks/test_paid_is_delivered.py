@@ -28,7 +28,7 @@ import dpscreen
 from dpscreen import FallbackWarning, PrivacyLedger, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.models import outcome_peers
 from dpscreen.models.delivery import CENTRE, KEPT, MODEL, PATH, START
-from dpscreen.models.linear import OutcomeModel
+from dpscreen.models.logistic import OutcomeModel
 from dpscreen.models.tukey import KendallTukeyEM, TukeyEM
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record, replay

@@ -27,6 +27,7 @@ from dpscreen import (
 from dpscreen.models import peers
 from dpscreen.models.categories import (
     LearntLevelsWarning,
+    _read_part,
     about_levels,
     about_missing,
     frame_columns,
@@ -372,8 +373,8 @@ def test_a_part_that_cannot_be_encoded_comes_back_without_columns():
     """It runs on a worker of a cluster, whose log would show what is raised."""
     frame, _ = table(20)
     columns = frame_columns(frame, LEVELS)
-    assert list(columns._encoded_part(frame)) == NAMES
-    spoilt = columns._encoded_part(frame.assign(age="Zebedee"))
+    assert list(_read_part(frame, columns.read_part, NAMES)) == NAMES
+    spoilt = _read_part(frame.assign(age="Zebedee"), columns.read_part, NAMES)
     assert spoilt.shape == (20, 0)
 
 

@@ -16,7 +16,7 @@ from dpscreen._core.words import EffectScale, exponential, number
 from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fields
 from dpscreen.models.code import formula_of
 from dpscreen.models.file import decoded, encoded
-from dpscreen.models.linear import LoadedModel
+from dpscreen.models.loaded import LoadedModel
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.pipelines import pipeline_of
 
@@ -76,7 +76,7 @@ def test_a_family_is_named_in_few_files():
     named = {
         path.relative_to(source).as_posix() for path in texts if own.search(path.read_text("utf-8"))
     }
-    assert named - {"families/poisson.py", "models/private_poisson.py"} == {
+    assert named - {"families/poisson.py", "models/poisson.py"} == {
         *("families/__init__.py", "__init__.py", "models/__init__.py"),
         *("models/model.schema.json", "audit/cases.py", "cli/_fit_options.py"),
     }

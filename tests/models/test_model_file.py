@@ -24,7 +24,7 @@ from dpscreen.models import file as model_file
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import ModelFileProblem, decoded, encoded, json_schema, to_dict
-from dpscreen.models.linear import LoadedModel
+from dpscreen.models.loaded import LoadedModel
 from dpscreen.models.summary import summary_of
 
 every = pytest.mark.parametrize("kind", KINDS)

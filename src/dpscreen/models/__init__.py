@@ -6,12 +6,11 @@ from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.models.delivery import FallbackWarning
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
-from dpscreen.models.linear import LoadedModel, load
+from dpscreen.models.loaded import LoadedModel, load
+from dpscreen.models.logistic import PrivateLogisticLasso, PrivateLogit
+from dpscreen.models.poisson import PrivatePoisson, PrivatePoissonLasso
 from dpscreen.models.private_lasso import FreeScreen, PrivateLasso
-from dpscreen.models.private_logistic_lasso import PrivateLogisticLasso
-from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
-from dpscreen.models.private_poisson import PrivatePoisson, PrivatePoissonLasso
 from dpscreen.models.refusal import TableRefused
 
 __all__ = [

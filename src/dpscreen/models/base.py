@@ -79,18 +79,23 @@ class BoundsWarning(UserWarning):
 
 @dataclass
 class Charges:
-    """What a fit has booked of its limit, in a ledger if there is one: before it is spent.
+    """What a fit promises to units, and what it has booked, in a ledger if there is one.
 
-    Parts that are booked one by one add up to the limit, exactly (docs/theory/mechanisms.md, Lemma
-    61).
+    Each part is booked before it is spent; parts add up to the limit, exactly
+    (docs/theory/mechanisms.md, Lemma 61).
     """
 
     ledger: Any
-    limit: ZCDP
+    budget: Budget
     unit: Unit
     purpose: str
     booked: ZCDP = field(default_factory=ZCDP.free)
     marks: frozenset[str] = frozenset()
+
+    @property
+    def limit(self) -> ZCDP:
+        """Return what the budget is in zCDP."""
+        return ZCDP.within(self.budget)
 
     def recognise(self, rows: RowSource) -> None:
         """Open the ledger; make the marks by which it knows if it has booked these rows before."""
@@ -123,15 +128,6 @@ class Charges:
         self.booked = self.booked + cost
 
 
-@dataclass(frozen=True)
-class Promise:
-    """What a fit promises: a budget, for adding or removing one unit; and what it has booked."""
-
-    budget: Budget
-    unit: Unit
-    charges: Charges
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     """A model with a budget, and the fit that keeps its promise: the parameters that all share.
@@ -159,7 +155,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     @classmethod
     def from_formula(cls, formula: str, schema: Any, **settings: Any) -> Self:
-        """Return a model whose features are the terms of a formula.
+        """Return a model, not fitted yet, whose features are the terms of a formula.
 
         Parameters
         ----------
@@ -167,15 +163,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             Such as ``"charges ~ age + I(age**2) + smoker*bmi + C(region) + bs(hours,
             knots=[20, 40])"``. Terms are evaluated row by row, with declared levels, bounds and
             knots; bounds of terms follow from the declared ones.
-        schema : TableSchema, mapping, or path of a schema file
-            Types, bounds and levels of the table's columns.
-        **settings
-            The other parameters of the model: epsilon, delta and so on.
-
-        Returns
-        -------
-        estimator
-            Not fitted yet. `fit` and `predict` take data frames with the columns of the schema.
+        schema, **settings
+            The parameters of the model. `fit` and `predict` take data frames of this schema.
         """
         made = cls(schema=as_schema(schema).with_formula(formula), **settings)
         made._declared_schema()
@@ -196,19 +185,16 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
-            Private rows. Values outside `feature_bounds` are clipped. Columns of a frame may hold
-            truths, and categories whose levels are declared (`categories`). With a `schema`, a
-            frame is the raw table, target included. Rows that were read by a schema
-            (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit along. A
-            Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a file
-            part by part; noise being equal, the coefficients are the same, to the last bit. Where
-            the estimator takes sparse rows, a scipy matrix or a frame of sparse columns stays
-            sparse: its bounds are taken as ± the larger of their ends, so that zero stays zero, and
-            are not tightened.
+            Private rows, clipped to `feature_bounds`. Columns of a frame may hold truths, and
+            `categories`. With a `schema`, a frame is the raw table, target included. Rows that were
+            read by a schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their
+            privacy unit along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan`
+            reads a file part by part: the coefficients are the same, to the last bit. Where the
+            estimator takes sparse rows, a scipy matrix or a frame of sparse columns stays sparse:
+            its bounds are ± the larger of their ends, so that zero stays zero, and not tightened.
         y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped. None for rows that were
-            read by a schema, which bring their target along; the name of the target's column for
-            a source that exports Arrow, whose other columns are the features.
+            Private targets, clipped to `target_bounds`. None for rows that were read by a schema;
+            the name of a column for a source that exports Arrow, whose others are the features.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left. A regression table books its
@@ -254,7 +240,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                 self.schema_ = schema
             X, ids, promised = take_ids(self, X, unit, schema)
             budget = self._budget()
-            charges = Charges(ledger, ZCDP.within(budget), promised, type(self).__name__)
+            charges = Charges(ledger, budget, promised, type(self).__name__)
             settings = self._settings(promised)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
@@ -264,7 +250,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
             with closing(private_rows(self, X, y, ids)) as rows:
                 values = values_of(rows) if counted else None
-                spend = self._prepare(settings, Promise(budget, promised, charges), noise, rows)
+                spend = self._prepare(settings, charges, noise, rows)
                 charges.recognise(rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
                 if self._books_in_parts:
@@ -393,7 +379,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     @abstractmethod
     def _prepare(
-        self, settings: Settings, promise: Promise, noise: Noise, rows: RowSource
+        self, settings: Settings, charges: Charges, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         """Return what spends the budget, releases the model and accounts for it.
 
@@ -423,7 +409,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 class FitStart:
     """All that a `ScalingModel` has when it begins to spend; `bounds` are the public ones."""
 
-    promise: Promise
+    charges: Charges
     choices: Choices
     bounds: tuple[Array, Array]
     spending: Spending
@@ -462,7 +448,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         )
 
     def _prepare(
-        self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
+        self, settings: Choices, charges: Charges, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
         if rows.keeps_zero and settings.standardize is True:
@@ -476,14 +462,14 @@ class ScalingModel(PrivateEstimator[Choices]):
             offset=None if self.offset is None else self._place_of_offset(),
         )
         spending = Spending.of(
-            promise.budget,
-            promise.unit,
+            charges.budget,
+            charges.unit,
             noise,
             n_rows=choices.n_rows,
             n_features=rows.n_features,
             averaged=rows.owners is not None,
         )
-        start = FitStart(promise, choices, (rows.usable_bounds(features), target), spending, rows)
+        start = FitStart(charges, choices, (rows.usable_bounds(features), target), spending, rows)
 
         def spend() -> PrivacyStatement:
             with one_blas_thread():  # sums of rows have a pool
@@ -501,7 +487,7 @@ class ScalingModel(PrivateEstimator[Choices]):
                 nothing = Solution(np.zeros(units.n_candidates), 0, None, units.target_bound)
                 self._keep(START, units, nothing)
                 self._deliver(lambda: self._spend(counted))
-                return self._statement(counted, promise.budget)
+                return self._statement(counted, charges.budget)
 
         return spend
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -94,10 +95,8 @@ class FrameColumns:
         """
         out = np.empty((len(numbers), len(self._of_levels)))
         out[:, ~self._of_levels] = numbers
-        places = iter(np.flatnonzero(self._of_levels))
-        for found, n_levels in self._found(frame):
-            for level in range(1, n_levels):
-                out[:, next(places)] = found == level
+        levels = [found[:, None] == np.arange(1, width) for found, width in self._found(frame)]
+        out[:, self._of_levels] = np.hstack(levels)
         return out
 
     def encoded_sparse(self, frame: Any, numbers: Any) -> Any:
@@ -106,26 +105,9 @@ class FrameColumns:
         order = np.argsort(self._of_levels, kind="stable")  # as they stand in the next line
         return sparse.hstack((numbers, *levels)).tocsc()[:, np.argsort(order)]
 
-    def encoded_lazily(self, frame: Any) -> Any:
-        """Return a Dask frame of numbers, made where its partitions are."""
-        import pandas as pd
-
-        meta = pd.DataFrame(columns=list(self.feature_names), dtype=np.float64)
-        return frame.map_partitions(self._encoded_part, meta=meta, enforce_metadata=False)
-
-    def _encoded_part(self, part: Any) -> Any:
-        """Return a partition of numbers; without any column if that fails, and without raising.
-
-        The log of a worker would show what it raises, and the cells with it.
-        """
-        import pandas as pd
-
-        try:
-            numbers = self.of_numbers(part).to_numpy(np.float64, na_value=np.nan)
-            features = self.encoded(part, numbers)
-        except Exception:
-            return pd.DataFrame(index=part.index)
-        return pd.DataFrame(features, columns=list(self.feature_names), index=part.index)
+    def read_part(self, part: Any) -> Array:
+        """Return the features of a partition of a Dask frame."""
+        return self.encoded(part, self.of_numbers(part).to_numpy(np.float64, na_value=np.nan))
 
     def warn_of_strangers(self, frame: Any) -> None:
         """Say how many cells are none of the levels: of rows to predict for, never of private ones.
@@ -414,6 +396,30 @@ def _lists_levels(kind: Any) -> bool:
 
 
 # --- cells ----------------------------------------------------------------------------------------
+
+
+def read_lazily(frame: Any, read: Callable[[Any], Array], names: Sequence[str]) -> Any:
+    """Return a Dask frame of the numbers that a function reads where the partitions are."""
+    import pandas as pd
+
+    meta = pd.DataFrame(columns=list(names), dtype=np.float64)
+    part = partial(_read_part, read=read, names=list(names))
+    return frame.map_partitions(part, meta=meta, enforce_metadata=False)
+
+
+def _read_part(part: Any, read: Callable[[Any], Array], names: list[str]) -> Any:
+    """Return a partition of numbers; without any column if that fails, and without raising.
+
+    The log of a worker would show what it raises, and the cells with it.
+    """
+    import pandas as pd
+
+    try:
+        found = read(part)
+        index = part.index if len(found) == len(part) else None
+        return pd.DataFrame(found, columns=names, index=index)
+    except Exception:
+        return pd.DataFrame(index=part.index)
 
 
 def _with_plain_levels(frame: Any, name: str) -> Any:

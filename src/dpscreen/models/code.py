@@ -157,13 +157,12 @@ class _Sql(Writer[Any]):
 
     def prediction(self, model: RawModel) -> Any:
         """Return the whole expression."""
-        total = self._joined(
-            self.exp.Add, [self.number(model.intercept), *map(self._term, model.terms)]
-        )
+        terms = [self.number(model.intercept), *map(self._term, model.terms)]
+        total = self._joined(self.exp.Add, terms)
         clip = clipped(CELL, model.bounds)
         found = self._apply(model.inverse, self.written(clip, lambda _: total))
         bare = [one.cell for one in model.reads if not one.cell.declared and one.missing is None]
-        nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
+        nulls = [self._is_null(self._column(one)) for one in bare]
         signed = {one.cell for one in model.reads if not one.cell.plain}
         nulls += [self._may_have_signs(one) for one in sorted(signed, key=lambda one: one.column)]
         if not nulls:
@@ -176,18 +175,14 @@ class _Sql(Writer[Any]):
             return terms[0]
         half = (len(terms) + 1) // 2
         left, right = self._joined(kind, terms[:half]), self._joined(kind, terms[half:])
-        return kind(this=left, expression=self._paren(right) if half > 1 else right)
+        return kind(this=left, expression=self.exp.paren(right) if half > 1 else right)
 
     def _term(self, term: Term) -> Any:
         if not isinstance(term, Joint):
             return self._read(term)
-        nulls = [
-            self.exp.Is(this=self._paren(self._read(one)), expression=self.exp.null())
-            for one in term.reads
-            if one.missing is None
-        ]
+        read = [self.exp.paren(self._read(one)) for one in term.reads if one.missing is None]
+        gone = self.exp.or_(*map(self._is_null, read)) if read else None
         found = self.written(term.of, lambda name: self._read(term.inputs[name]))
-        gone = self.exp.or_(*nulls) if nulls else None
         return self._case([(gone, self.number(term.missing))], found)
 
     def _read(self, term: Lookup | Line) -> Any:
@@ -210,7 +205,7 @@ class _Sql(Writer[Any]):
             value = self.written(term.whole, lambda _: part.copy())
         # First those declared to be missing.
         numbers = [self.number(one) for one in _split(term.cell.missing)[1]]
-        gone = self._in(self._days(term.cell), numbers) if numbers else None
+        gone = self._days(term.cell).isin(*numbers) if numbers else None
         return self._case([(gone, missing), (self._is_day(term.cell), value)], missing.copy())
 
     # --- cells ----------------------------------------------------------------------------------
@@ -257,51 +252,45 @@ class _Sql(Writer[Any]):
         if self.dialect != "sqlite":
             whole = f"({digits}{{1,3}}([{sign}]{digits}{{3}})+|{digits}*)"
             pattern = f"^[+-]?{whole}([.]{digits}*)?([eE][+-]?{digits}+)?$"
-            return self.exp.RegexpLike(
-                this=text.copy(), expression=self.exp.Literal.string(pattern)
-            )
+            return text.rlike(pattern)
         short = [f"*{sign}{k * digits}[^0-9]*" for k in range(3)]
         wrong = [f"{sign}*", f"*[^0-9]{sign}*", *short]
         wrong += [f"*{4 * digits}{sign}*", f"*{sign}{4 * digits}*", f"*.*{sign}*"]
         ended = self.exp.DPipe(this=text.copy(), expression=self.exp.Literal.string("."))
-        tests = (
-            self.exp.Glob(this=self._paren(ended.copy()), expression=self.exp.Literal.string(one))
-            for one in wrong
-        )
+        tests = (self._globs(self.exp.paren(ended), one) for one in wrong)
         return self.exp.not_(self.exp.or_(*tests))
+
+    def _globs(self, text: Any, pattern: str) -> Any:
+        return self.exp.Glob(this=text, expression=self.exp.Literal.string(pattern))
+
+    def _is_null(self, value: Any) -> Any:
+        return value.is_(self.exp.null())
 
     def _is_number(self, cell: Cell) -> Any:
         """Return whether a cell is a finite number or the text of one."""
-        column = self._column(cell) if cell.plain else self._bare(cell)
         if self.dialect == "sqlite":  # a text that is no number differs from what it is cast to
-            same = self.exp.EQ(this=self.exp.cast(column, "NUMERIC"), expression=column.copy())
-            size = self.exp.Abs(this=self._double(cell))
+            column = self._column(cell) if cell.plain else self._bare(cell)
+            same = self.exp.cast(column, "NUMERIC").eq(column)
             most = self.exp.Literal.number(repr(1.7976931348623157e308))
-            return self.exp.and_(same, self.exp.LTE(this=size, expression=most))
-        pattern = self.exp.Literal.string(f"^{NUMBER}$".replace(r"\.", "[.]"))
-        return self.exp.RegexpLike(this=self._bare(cell), expression=pattern)
+            return self.exp.and_(same, self.exp.Abs(this=self._double(cell)) <= most)
+        return self._bare(cell).rlike(f"^{NUMBER}$".replace(r"\.", "[.]"))
 
     def _may_have_signs(self, cell: Cell) -> Any:
         """Return whether a cell is a text with digits that is not read as a number, as 12 EUR."""
-        if self.dialect == "sqlite":
-            pattern = self.exp.Literal.string("*[0-9]*")
-            digits = self.exp.Glob(this=self._text(cell), expression=pattern)
-        else:
-            pattern = self.exp.Literal.string("[0-9]")
-            digits = self.exp.RegexpLike(this=self._text(cell), expression=pattern)
+        text = self._text(cell)
+        lite = self.dialect == "sqlite"
+        digits = self._globs(text, "*[0-9]*") if lite else text.rlike("[0-9]")
         return self.exp.and_(digits, self.exp.not_(self._is_number(cell)))
 
     def _is_one_of(self, cell: Cell, values: Iterable[Level]) -> Any | None:
         """Return whether a cell has one of some values; None if there are none."""
         words, numbers = _split(values)
-        tests = []
-        if words:
-            tests.append(self._in(self._text(cell), map(self.exp.Literal.string, words)))
+        tests = [self._text(cell).isin(*words)] if words else []
         if numbers:
             # The number that a cell spells; some databases cast no truth to one.
             value = self.exp.cast(self._bare(cell), "DOUBLE")
             value = self._case([(self._is_number(cell), value)], None)
-            tests.append(self._in(value, map(self.number, numbers)))
+            tests.append(value.isin(*map(self.number, numbers)))
         return self.exp.or_(*tests) if tests else None
 
     # --- terms ----------------------------------------------------------------------------------
@@ -316,7 +305,7 @@ class _Sql(Writer[Any]):
             (self._is_number(line.cell), value),
         ]
         for truth in {1.0, 0.0} - {*line.cell.missing}:
-            words = self._in(self._text(line.cell), map(self.exp.Literal.string, words_of(truth)))
+            words = self._text(line.cell).isin(*words_of(truth))
             branches.append((words, self.number(line.of_number(truth))))
         return self._case(branches, missing.copy())
 
@@ -324,8 +313,8 @@ class _Sql(Writer[Any]):
         cell, branches = lookup.cell, []
         if lookup.missing != lookup.otherwise:
             missing = self.number(lookup.missing)
-            no_text = self.exp.Is(this=self._column(cell), expression=self.exp.null())
-            branches += [(no_text, missing), (self._is_one_of(cell, cell.missing), missing)]
+            branches += [(self._is_null(self._column(cell)), missing)]
+            branches += [(self._is_one_of(cell, cell.missing), missing)]
         groups: dict[float, list[Level]] = {}
         for value, adds in lookup.values.items():
             groups.setdefault(adds, []).append(value)
@@ -336,11 +325,8 @@ class _Sql(Writer[Any]):
         ]
         otherwise = lookup.otherwise
         if cell.kind == "number" and lookup.missing != otherwise:  # what is no number is missing
-            numbers = self.exp.or_(
-                self._is_number(cell),
-                self._in(self._text(cell), map(self.exp.Literal.string, _split([1.0, 0.0])[0])),
-            )
-            branches.append((numbers, self.number(otherwise)))
+            truths = self._text(cell).isin(*_split([1.0, 0.0])[0])
+            branches.append((self.exp.or_(self._is_number(cell), truths), self.number(otherwise)))
             otherwise = lookup.missing
         return self._case(branches, self.number(otherwise))
 
@@ -350,34 +336,30 @@ class _Sql(Writer[Any]):
         iso = self._iso(cell)
         if self.dialect == "sqlite":  # which counts 30 February as a day of March
             days = self.exp.Anonymous(this="JULIANDAY", expressions=[iso])
-            text = self.exp.Anonymous(this="DATE", expressions=[days])
-            return self.exp.EQ(this=text, expression=iso.copy())
-        no_day = self.exp.Is(this=self._date(cell), expression=self.exp.null())
-        return self.exp.not_(no_day)
+            return self.exp.Anonymous(this="DATE", expressions=[days]).eq(iso)
+        return self.exp.not_(self._is_null(self._date(cell)))
 
     def _iso(self, cell: Cell) -> Any:
         """Return the day as text, 2020-01-31; null for what is written otherwise.
 
         A column of dates reads so too, whatever format its texts were declared with.
         """
-        branches = []
+        branches, dash = [], self.exp.Literal.string("-")
         for form in dict.fromkeys((cell.form, ISO)):
             for like, cuts in _written(form):
-                pieces = [self._padded(cell, *cuts[sign]) for sign in ("%Y", "%m", "%d")]
-                dash = self.exp.Literal.string("-")
-                year, month, day = pieces
+                year, month, day = (self._padded(cell, *cuts[sign]) for sign in ("%Y", "%m", "%d"))
                 day_text = self.exp.Concat(expressions=[year, dash, month, dash.copy(), day])
-                tests = [
-                    self.exp.Like(this=self._text(cell), expression=self.exp.Literal.string(one))
-                    for one in (like, f"{like}T%", f"{like} %")
-                ]
+                tests = [self._text(cell).like(one) for one in (like, f"{like}T%", f"{like} %")]
                 branches.append((self.exp.or_(*tests), day_text))
         return self._case(branches, None)
 
+    def _cut(self, text: Any, start: int, width: int) -> Any:
+        start, length = map(self.exp.Literal.number, (start, width))
+        return self.exp.Substring(this=text, start=start, length=length)
+
     def _padded(self, cell: Cell, start: int, width: int) -> Any:
         """Return a part of the text, with a zero before a lone digit."""
-        ends = map(self.exp.Literal.number, (start, width))
-        cut = self.exp.Substring(this=self._text(cell), start=next(ends), length=next(ends))
+        cut = self._cut(self._text(cell), start, width)
         if width > 1:
             return cut
         return self.exp.Concat(expressions=[self.exp.Literal.string("0"), cut])
@@ -393,12 +375,9 @@ class _Sql(Writer[Any]):
         if part == "days":
             return self._days(cell)
         if part == "weekday":
-            shifted = self._paren(self._days(cell) + (_WEEKS + 3))
-            week = self.exp.Mod(this=shifted, expression=self.exp.Literal.number(7))
-            return self._paren(week + 1)
-        start, width = (1, 4) if part == "year" else (6, 2)
-        ends = map(self.exp.Literal.number, (start, width))
-        cut = self.exp.Substring(this=self._iso(cell), start=next(ends), length=next(ends))
+            shifted = self.exp.paren(self._days(cell) + (_WEEKS + 3))
+            return self.exp.paren(shifted % 7 + 1)
+        cut = self._cut(self._iso(cell), *((1, 4) if part == "year" else (6, 2)))
         return self.exp.cast(cut, "DOUBLE")
 
     # --- pieces ---------------------------------------------------------------------------------
@@ -410,12 +389,6 @@ class _Sql(Writer[Any]):
         text = repr(abs(float(value)))
         found = self.exp.Literal.number(text if "e" in text else f"{text}e0")
         return self.exp.Neg(this=found) if value < 0 else found
-
-    def _paren(self, value: Any) -> Any:
-        return self.exp.Paren(this=value)
-
-    def _in(self, value: Any, among: Iterable[Any]) -> Any:
-        return self.exp.In(this=value, expressions=list(among))
 
     def _case(self, branches: Iterable[tuple[Any | None, Any]], default: Any | None) -> Any:
         """Return a CASE of the branches that have a condition; without any, the default."""
@@ -433,13 +406,13 @@ class _Sql(Writer[Any]):
         found = kinds[sign](this=left, expression=right)
         if sign in ("<", "<="):
             return self._case([(found, self.number(1.0))], self.number(0.0))
-        return self._paren(found)
+        return exp.paren(found)
 
     def function(self, name: str, of: Any) -> Any:
         """Return a function by natural logarithms and square roots, which databases have."""
         if name in ("log2", "log10"):
             scale = self.number(math.log(float(name.removeprefix("log"))))
-            return self._paren(self.exp.Div(this=self._apply("log", of), expression=scale))
+            return self.exp.paren(self._apply("log", of) / scale)
         return self._apply(name, of)
 
     def choice(self, value: Any, end: Any, below: Any, otherwise: Any) -> Any:
@@ -452,7 +425,7 @@ class _Sql(Writer[Any]):
             case "log":
                 return exp.Ln(this=value)
             case "log1p":
-                return exp.Ln(this=one + self._paren(value))
+                return exp.Ln(this=one + exp.paren(value))
             case "sqrt":
                 return exp.Sqrt(this=value)
             case "exp":
@@ -460,10 +433,9 @@ class _Sql(Writer[Any]):
             case "expm1":
                 return exp.Exp(this=value) - one
             case "expit":
-                power = exp.Exp(this=exp.Neg(this=self._paren(value)))
-                return exp.Div(this=one, expression=self._paren(one.copy() + power))
+                return one / exp.paren(one + exp.Exp(this=exp.Neg(this=exp.paren(value))))
             case "square":
-                return exp.Mul(this=self._paren(value), expression=self._paren(value.copy()))
+                return exp.paren(value) * exp.paren(value)
         return value
 
 
@@ -658,13 +630,13 @@ def _x_read(term: Lookup | Line, cell: str) -> str:
         parts = {"days": days, "weekday": f"(MOD({days}+3,7)+1)"}
         part = parts.get(term.part, f"{term.part.upper()}({cell})")
         if isinstance(term, Line):
-            value = _x_line(term, part)
+            value = _EXCEL.written(term.whole, lambda _: part)
         else:
             value = _x_numbers(term, part, term.missing)
         value = _x_coded(days, codes, missing, value)
         return f"IF(ISNUMBER({cell}),{value},IF(OR({empty}),{missing},NA()))"
     if isinstance(term, Line):
-        value, others = _x_line(term, cell), "NA()"
+        value, others = _EXCEL.written(term.whole, lambda _: cell), "NA()"
         truths = [number(term.of_number(one)) for one in (1.0, 0.0)]
     else:
         value, others = _x_numbers(term, cell, term.otherwise), _x_words(term, cell)
@@ -676,10 +648,6 @@ def _x_read(term: Lookup | Line, cell: str) -> str:
     truth = f"IF({cell},{truths[0]},{truths[1]})"
     text = f"IF(OR({empty}),{missing},{others})"
     return f"IF(ISNUMBER({cell}),{value},IF(ISLOGICAL({cell}),{truth},{text}))"
-
-
-def _x_line(line: Line, value: str) -> str:
-    return _EXCEL.written(line.whole, lambda _: value)
 
 
 def _x_numbers(lookup: Lookup, value: str, otherwise: float | None) -> str:

@@ -58,16 +58,14 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        head = ["", "", *self.names]
-        facts = [[name, "", *values] for name, values in self.facts]
-        rows = [_row(one) for one in self.features]
-        cells = [head, *facts, ["feature", "step", *["effect"] * len(self.names)], *rows]
-        widths = column_widths(cells)
+        facts = [["", "", *self.names], *([name, "", *values] for name, values in self.facts)]
+        head = ["feature", "step", *["effect"] * len(self.names)]
+        cells = [*facts, head, *map(_row, self.features)]
+        widths, top = column_widths(cells), len(facts)
         lines = [aligned(row, widths) for row in cells]
         across = "-" * max(map(len, lines))
-        top = 1 + len(facts)
-        body = (across, *lines[1:top], across, lines[top], *lines[top + 1 :], across)
-        return "\n".join([lines[0], *body, self.total])
+        body = (*lines[1:top], across, *lines[top:], across)
+        return "\n".join([lines[0], across, *body, self.total])
 
 
 def _row(one: ComparedFeature) -> list[str]:
@@ -124,17 +122,17 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
     yield "epsilon", tuple(f"{one.statement.epsilon:g}" for one in releases)
     yield "delta", tuple(f"{one.statement.delta:g}" for one in releases)
     yield "promise holds", tuple("yes" if one.statement.holds else "NO" for one in releases)
-    yield "rows", tuple(_rows(one) for one in releases)
+    yield "rows", tuple(map(_rows, releases))
     yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
     if any(one.scale_of_effects != LINEAR for one in releases):
-        yield "effects are", tuple(_kind(one) for one in releases)
+        # All are compared as they were fitted.
+        yield "effects are", tuple(one.family.words.predictor or _changes(one) for one in releases)
     yield "how good, as released", tuple(" ".join(one.headline).strip() or NONE for one in releases)
 
 
-def _kind(release: Release) -> str:
-    """Return what effects are changes of; all are compared as they were fitted."""
+def _changes(release: Release) -> str:
     of = f" of {plain(release.target or '')}" if release.scale_of_effects == PER_CENT else ""
-    return release.family.words.predictor or f"changes{of}"
+    return f"changes{of}"
 
 
 def _together(releases: Sequence[Release]) -> str:

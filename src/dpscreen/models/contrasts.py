@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -17,6 +17,7 @@ from scipy.special import stdtr, stdtrit
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import (
     LINEAR,
+    NOTHING,
     EffectScale,
     PrintedTable,
     cell,
@@ -83,21 +84,26 @@ def _whole(name: str) -> str:
 # --- combinations of coefficients -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Combinations:
-    """Linear combinations Lβ with their standard errors and degrees of freedom.
+    """Linear combinations Lβ, as statsmodels calls what belongs to them.
 
-    NaN where a coefficient that counts has no interval; `reasons` says which, "" where none lacks.
-    The degrees of freedom are the least of the coefficients that count.
+    Attributes
+    ----------
+    effect, sd, df_denom : ndarray
+        Lβ, its standard error, and its degrees of freedom, the least of the coefficients that
+        count. NaN where one of them has no interval.
+    reasons : tuple of str
+        Which has none; "" where none lacks.
     """
 
-    estimate: Array
-    error: Array
-    freedom: Array
+    effect: Array
+    sd: Array
+    df_denom: Array
     reasons: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Any, weights: Array) -> Combinations:
+    def of(cls, table: Any, weights: Array, **more: Any) -> Self:
         """Return combinations of a table's coefficients, a column of weights for each of them."""
         there = table.given | table.fixed
         known = np.where(there, weights, 0.0)
@@ -105,65 +111,37 @@ class Combinations:
         lacking = (weights != 0) & ~there
         hidden = lacking.any(axis=1)
         counts = (weights != 0) & ~table.fixed
-        freedom = np.where(counts, table.freedom, np.inf).min(axis=1, initial=np.inf)
-        reasons = tuple(
-            f"no interval for {some([plain(table.names[j]) for j in np.flatnonzero(row)])}"
-            if row.any()
-            else ""
-            for row in lacking
-        )
+        names = np.array([plain(name) for name in table.names], dtype=object)
         return cls(
-            np.where(hidden, np.nan, known @ table.coefficients),
-            np.where(hidden, np.nan, np.sqrt(np.maximum(variances, 0.0))),
-            freedom,
-            reasons,
+            effect=np.where(hidden, np.nan, known @ table.coefficients),
+            sd=np.where(hidden, np.nan, np.sqrt(np.maximum(variances, 0.0))),
+            df_denom=np.where(counts, table.freedom, np.inf).min(axis=1, initial=np.inf),
+            reasons=tuple(
+                f"no interval for {some(names[row].tolist())}" if row.any() else ""
+                for row in lacking
+            ),
+            **more,
         )
 
-    def half_widths(self, alpha: float) -> Array:
-        """Return how far intervals at 1 − alpha reach."""
+    def conf_int(self, alpha: float = 0.05) -> Array:
+        """Return intervals at 1 − alpha, low and high in columns."""
         if not 0 < alpha < 0.5:
             raise ValueError("alpha must lie between 0 and 0.5; 0.05 is an interval at 95 %.")
-        return np.asarray(stdtrit(self.freedom, 1 - alpha / 2) * self.error)
+        half = stdtrit(self.df_denom, 1 - alpha / 2) * self.sd
+        return np.column_stack((self.effect - half, self.effect + half))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ContrastResults(PrintedTable):
-    """Tests of linear hypotheses, or effects of variables. Print it, or use `summary_frame()`.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ContrastResults(Combinations, PrintedTable):
+    """Tests of linear hypotheses Lβ = q, or effects of variables.
 
-    Attributes
-    ----------
-    effect, sd, tvalue, pvalue, df_denom : ndarray
-        As statsmodels calls them: Lβ, its standard error, the t statistic of Lβ − q, the two-sided
-        p-value, and the degrees of freedom. NaN where there is no interval.
-    reasons : tuple of str
-        Why there is none; "" where there is one.
+    Print it, or use `summary_frame()`. `values` are q; `tvalue` and `pvalue` belong to Lβ − q.
     """
 
     title: str
     names: tuple[str, ...]
     values: Array
-    found: Combinations
     scale: EffectScale = LINEAR
-
-    @property
-    def effect(self) -> Array:
-        """Return the estimates of Lβ."""
-        return self.found.estimate
-
-    @property
-    def sd(self) -> Array:
-        """Return the standard errors."""
-        return self.found.error
-
-    @property
-    def df_denom(self) -> Array:
-        """Return the degrees of freedom of the t distributions."""
-        return self.found.freedom
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Return why there is no interval; "" where there is one."""
-        return self.found.reasons
 
     @property
     def tvalue(self) -> Array:
@@ -176,21 +154,15 @@ class ContrastResults(PrintedTable):
         """Return two-sided p-values."""
         return np.asarray(2 * stdtr(self.df_denom, -np.abs(self.tvalue)))
 
-    def conf_int(self, alpha: float = 0.05) -> Array:
-        """Return intervals at 1 − alpha, low and high in columns."""
-        half = self.found.half_widths(alpha)
-        return np.column_stack((self.effect - half, self.effect + half))
-
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return all of it; of ratios or per cent also the effects on that scale."""
         import pandas as pd
 
-        ends = self.conf_int(alpha)
+        low, high = self.conf_int(alpha).T
         numbers = {"coef": self.effect, "std err": self.sd, "t": self.tvalue, "P>|t|": self.pvalue}
-        numbers |= {"low": ends[:, 0], "high": ends[:, 1]}
+        numbers |= {"low": low, "high": high}
         if self.scale != LINEAR:
-            shown = {"": self.effect, "_low": ends[:, 0], "_high": ends[:, 1]}
-            for ending, one in shown.items():
+            for ending, one in {"": self.effect, "_low": low, "_high": high}.items():
                 numbers[self.scale.column + ending] = np.array(list(map(self.scale.shown, one)))
         return pd.DataFrame(numbers, index=pd.Index(self.names))
 
@@ -202,38 +174,34 @@ class ContrastResults(PrintedTable):
 
     def _cells(self) -> list[list[str]]:
         frame = self.summary_frame()
-        body = [
-            [short_name(str(name)), *self._row(*row)]
-            for name, row in zip(frame.index, frame.to_numpy().tolist(), strict=True)
+        rows = zip(self.names, frame.to_numpy(), strict=True)
+        return [
+            ["", *frame.columns],
+            *([short_name(name), *number_cells(*row)] for name, row in rows),
         ]
-        return [["", *frame.columns], *body]
-
-    def _row(self, coef: float, error: float, t: float, p: float, *ends: float) -> list[str]:
-        told = [cell(coef, digits=5), cell(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
-        told += [cell(one, digits=4) for one in ends]
-        return ["–"] * len(told) if np.isnan(coef) else told
 
 
-@dataclass(frozen=True, eq=False)
-class PredictionResults:
+def number_cells(coef: float, error: float, t: float, p: float, *others: float) -> list[str]:
+    """Return the numbers of a coefficient or a combination of some as tables print them."""
+    shown = [cell(coef, digits=5), cell(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
+    shown += [cell(one, digits=4) for one in others]
+    return [NOTHING] * len(shown) if np.isnan(coef) else shown
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PredictionResults(Combinations):
     """Mean predictions of rows, with standard errors: of the mean, not of single outcomes.
 
-    `reasons` says why a row has none; "" where it has one.
+    `effect` and `sd` are those of the linear predictor; `reasons` says why a row has none.
     """
 
     family: Family
-    predictor: Combinations
     index: Any = None
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Return why a row has no prediction; "" where it has one."""
-        return self.predictor.reasons
 
     @property
     def predicted_mean(self) -> Array:
         """Return the predicted means."""
-        return np.asarray(self.family.inverse_link(self.predictor.estimate))
+        return np.asarray(self.family.inverse_link(self.effect))
 
     @property
     def se_mean(self) -> Array:
@@ -241,13 +209,11 @@ class PredictionResults:
 
         Links are canonical, so the derivative of the inverse link is the variance function.
         """
-        return np.asarray(self.family.variance(self.predicted_mean) * self.predictor.error)
+        return np.asarray(self.family.variance(self.predicted_mean) * self.sd)
 
     def conf_int(self, alpha: float = 0.05) -> Array:
         """Return intervals of the means at 1 − alpha: the ends of the predictor's, transformed."""
-        half = self.predictor.half_widths(alpha)
-        ends = np.column_stack((self.predictor.estimate - half, self.predictor.estimate + half))
-        return np.asarray(self.family.inverse_link(ends))
+        return np.asarray(self.family.inverse_link(super().conf_int(alpha)))
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return mean, mean_se, mean_ci_lower and mean_ci_upper of every row."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.words import plain
 from dpscreen.models.refusal import TableRefused
 from dpscreen.privacy import BudgetRefused, LedgerProblem
 from dpscreen.privacy.replay import Diverged
@@ -54,7 +55,7 @@ class BoundsNote:
     @property
     def name(self) -> str:
         """Return what the column is called in sentences."""
-        return "the target" if self.column is None else self.column
+        return "the target" if self.column is None else plain(self.column)
 
     def __str__(self) -> str:
         at_end = f"released centre at the {self.end} end"

@@ -221,18 +221,16 @@ def _shortened(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_feature(one: Any) -> bool:
     """Whether an object satisfies the JSON Schema of a feature."""
-    if type(one) is not dict or one.keys() != {"name", "coefficient", "bounds"}:
+    known = type(one) is dict and one.keys() == {"name", "coefficient", "bounds"}
+    if not known or type(one["name"]) is not str:
         return False
-    if type(one["name"]) is not str or not _is_pair(one["bounds"]):
-        return False
-    return _within(one["coefficient"], 1e200)
+    return _is_pair(one["bounds"]) and _within(one["coefficient"], 1e200)
 
 
 def _is_pair(bounds: Any) -> bool:
     """Whether bounds satisfy the JSON Schema."""
-    if type(bounds) is not list or len(bounds) != 2:
-        return False
-    return all(_within(end, 1e100) for end in bounds)
+    pair = type(bounds) is list and len(bounds) == 2
+    return pair and all(_within(end, 1e100) for end in bounds)
 
 
 def _within(value: Any, limit: float) -> bool:
@@ -283,7 +281,9 @@ def _release(found: Mapping[str, Any]) -> Release:
         inference=optional("inference", partial(_read_inference, names=names)),
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
         quality=optional(kind.file_field, partial(_read_quality, kind=kind)),
-        bounds_notes=optional("bounds_notes", lambda notes: tuple(map(_read_note, notes))),
+        bounds_notes=optional(
+            "bounds_notes", lambda notes: tuple(BoundsNote(**one) for one in notes)
+        ),
         table=optional("table", lambda one: table_of_fields(one, names + constant, len(names))),
         schema=found["schema"],
         classes=optional("classes", tuple),
@@ -298,11 +298,6 @@ def _release(found: Mapping[str, Any]) -> Release:
 
 def _numbers(values: Any) -> Array:
     return np.array(values, dtype=np.float64)
-
-
-def _read_note(found: Mapping[str, Any]) -> BoundsNote:
-    column = None if found["column"] is None else plain(found["column"])
-    return BoundsNote(column, float(found["low"]), float(found["high"]), found["end"])
 
 
 def _read_path(found: Mapping[str, Any]) -> Path:

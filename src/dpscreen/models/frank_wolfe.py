@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,13 +16,13 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen.models import base, intake
 from dpscreen.models import parameters as check
-from dpscreen.models.base import EXACT, PrivateEstimator, Promise
+from dpscreen.models.base import EXACT, Charges, PrivateEstimator
 from dpscreen.models.delivery import MODEL, START
 from dpscreen.models.intake import in_memory
 from dpscreen.models.linear import LinearModel
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.design import Design, choose_design, gram_pays
+from dpscreen.rows.design import choose_design, gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution, Spending
@@ -47,8 +48,8 @@ MOST_BY_RULE = 200
 CLIPPED = 0.2
 """The clip of the rules, in half-widths of the target's bounds (docs/peers.md)."""
 
-Run = tuple[Callable[[], Trail], Callable[[], PrivacyStatement]]
-"""What spends the budget and returns what was released, and what accounts for it."""
+Run = tuple[Callable[[], Trail], Accountant, dict[str, Any]]
+"""What spends the budget and returns what was released, its account, and what a statement adds."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -111,18 +112,16 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         )
 
     def _prepare(
-        self, settings: FrankWolfeSettings, promise: Promise, noise: Noise, rows: RowSource
+        self, settings: FrankWolfeSettings, charges: Charges, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
         units = PublicUnits(rows.usable_bounds(features), target, constant=settings.intercept)
         half = units.target_bound
         settings = replace(
-            settings,
-            radius=half if settings.radius is None else settings.radius,
-            clip=CLIPPED * half if settings.clip is None else settings.clip,
+            settings, radius=settings.radius or half, clip=settings.clip or CLIPPED * half
         )
         build = self._published_run if settings.published else self._proven_run
-        run, account = build(settings, promise, noise, rows, units)
+        run, accountant, grounds = build(settings, charges, noise, rows, units)
 
         def release() -> None:
             trail = run()
@@ -133,23 +132,22 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             self.screened_ = np.zeros((0, 2), dtype=np.int64)
             self._keep(START, units, Solution(np.zeros(units.n_candidates), 0, None, 0.0))
             self._deliver(release)
-            return account()
+            return PrivacyStatement.of(charges.budget, accountant, **grounds)
 
         return spend
 
     def _proven_run(
         self,
         settings: FrankWolfeSettings,
-        promise: Promise,
+        charges: Charges,
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
     ) -> Run:
-        design, budget = rows.lattice(units), promise.budget
+        design = rows.lattice(units)
         spending = Spending.of(
-            budget, promise.unit, noise, n_rows=self.n_rows, n_features=rows.n_features
+            charges.budget, charges.unit, noise, n_rows=self.n_rows, n_features=rows.n_features
         )
-        by_rule = settings.n_iter is None
 
         def steps(spending: Spending, n_iter: int) -> Any:
             fixed, bound = replace(settings, n_iter=n_iter), units.target_bound
@@ -161,23 +159,20 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
 
         def run() -> Trail:
             found, (fixed, chosen) = spending, ready
-            if by_rule:
+            if settings.n_iter is None:
                 found = spending if self.n_rows else spending.counted(rows.n_rows)
                 self.n_rows_ = found.regime.n_rows
                 fixed, chosen = steps(found, rules.n_steps(found.regime))
             return optimise(fixed, design, chosen, noise)
 
-        def account() -> PrivacyStatement:
-            declared = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
-            public = (*self._public_facts(), *declared, *rows.disclosed)
-            return PrivacyStatement.of(budget, spending.accountant, public=public, arithmetic=EXACT)
-
-        return run, account
+        declared = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
+        public = (*self._public_facts(), *declared, *rows.disclosed)
+        return run, spending.accountant, {"public": public, "arithmetic": EXACT}
 
     def _published_run(
         self,
         settings: FrankWolfeSettings,
-        promise: Promise,
+        charges: Charges,
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
@@ -185,21 +180,18 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         X, y = in_memory(rows)
         gram = gram_pays(len(X), units.n_candidates, n_iter=settings.steps)
         design = units.float_design(X, y, gram=gram)
-        accountant = Accountant(noise, limit=None, unit=promise.unit)
-        steps = published_steps(settings, accountant, design, promise.budget)
-
-        def account() -> PrivacyStatement:
-            counted = f"the number of rows, {len(X)}, in every noise scale"
-            return PrivacyStatement.of(
-                promise.budget,
-                accountant,
-                public=(*self._public_facts(), counted),
-                arithmetic="float64 sums and float64 noise",
-                errata=self.errata,
-                rows_disclosed=True,
-            )
-
-        return lambda: optimise(settings, design, steps, noise), account
+        accountant = Accountant(noise, limit=None, unit=charges.unit)
+        steps = published_steps(settings, accountant, design, charges.budget)
+        grounds = {
+            "public": (
+                *self._public_facts(),
+                f"the number of rows, {len(X)}, in every noise scale",
+            ),
+            "arithmetic": "float64 sums and float64 noise",
+            "errata": self.errata,
+            "rows_disclosed": True,
+        }
+        return lambda: optimise(settings, design, steps, noise), accountant, grounds
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         state = super()._state(units, solution)
@@ -215,19 +207,14 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         """Whether sparse rows are fitted: the published calibration sums floats, of dense rows."""
         return not self._published
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
-        return tags
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class DPFrankWolfe(PrivateFrankWolfe):
     """Private Frank-Wolfe over the L1 ball: DP-FW.
 
     Each step moves towards one vertex ±radius·e_j, chosen by a noisy maximum of the gradient. With
-    `calibration="proven"` the residuals are clipped, the noise is Gumbel and the budget is composed
-    in zCDP; the stated (epsilon, delta) then holds for adding or removing one row.
+    `calibration="proven"` residuals are clipped, the noise is Gumbel and costs add up in zCDP; the
+    stated (epsilon, delta) then holds for adding or removing one row.
 
     Parameters
     ----------
@@ -282,11 +269,9 @@ feature_names_out_, columns_
 
     Notes
     -----
-    Predictions are clipped to `target_bounds`, at either calibration. The replication of the paper
-    looks at coefficients, so nothing is clipped there.
-
-    Tuning a parameter by fitting several times, as GridSearchCV does, spends the budget each time,
-    and choosing by a score computed on private rows is not covered at all.
+    Predictions are clipped to `target_bounds`, at either calibration. Tuning by fitting several
+    times, as GridSearchCV does, spends the budget each time, and choosing by a score computed on
+    private rows is not covered at all.
 
     Examples
     --------
@@ -447,20 +432,18 @@ class FrankWolfeLasso(LinearModel):
             X, y = intake.rows_and_target(self, X, y)
             means = (X.mean(axis=0), y.mean()) if centre else (np.zeros(X.shape[1]), 0.0)
             design = choose_design(X - means[0], y - means[1], n_iter=n_iter)
-            weights, self.screened_ = self._optimise(design, radius, n_iter)
+            start = zero_start(design.n_features)
+            path = partial(frank_wolfe, design, start, radius=radius, n_iter=n_iter)
+            self.screened_ = np.zeros(design.n_features, dtype=bool)
+            if self.screening is None:
+                weights = path(choose=steepest_vertex)
+            else:
+                rule = Elimination(design, _RULES[self.screening], radius=radius)
+                weights = path(choose=rule.choose, screen=rule.screen)
+                self.screened_ = ~rule.active
             gradient = design.at(weights).gradient()
             gap = wolfe_gap(float(weights @ gradient), gradient, radius=radius)
             self.dual_gap_ = gap / design.n_rows
             self.n_iter_, self.coef_ = n_iter, weights
             self.intercept_ = float(means[1] - means[0] @ weights)
         return self
-
-    def _optimise(self, design: Design, radius: float, n_iter: int) -> tuple[Array, Any]:
-        told: Any = {"radius": radius, "n_iter": n_iter}
-        start = zero_start(design.n_features)
-        if self.screening is None:
-            weights = frank_wolfe(design, start, **told, choose=steepest_vertex)
-            return weights, np.zeros(design.n_features, dtype=bool)
-        rule = Elimination(design, _RULES[self.screening], radius=radius)
-        weights = frank_wolfe(design, start, **told, choose=rule.choose, screen=rule.screen)
-        return weights, ~rule.active

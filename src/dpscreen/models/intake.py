@@ -24,6 +24,7 @@ from dpscreen.models.categories import (
     is_frame,
     is_number,
     is_truth,
+    read_lazily,
 )
 from dpscreen.models.outcomes import as_outcomes, declared_classes, refuse_strangers
 from dpscreen.models.parameters import rows_per_unit
@@ -313,7 +314,7 @@ def _dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     columns = _with_levels(estimator)
     if columns is None:
         return _named(estimator, *cluster_rows(X, y))
-    rows, _ = cluster_rows(columns.encoded_lazily(X), y)
+    rows, _ = cluster_rows(read_lazily(X, columns.read_part, columns.feature_names), y)
     _named(estimator, rows, columns.names)
     estimator.n_features_in_ = len(columns.names)
     return rows
@@ -325,8 +326,6 @@ def _is_dask(X: Any) -> bool:
 
 def _dask_rows_of_schema(estimator: BaseEstimator, X: Any) -> RowSource:
     """Return the rows of a raw Dask frame, read by the schema where its partitions are."""
-    import pandas as pd
-
     from dpscreen.rows.cluster import cluster_rows
 
     schema = estimator.schema_
@@ -336,9 +335,7 @@ def _dask_rows_of_schema(estimator: BaseEstimator, X: Any) -> RowSource:
             "for dpscreen.scan, or take the unit out of the schema."
         )
     names = schema.feature_names
-    meta = pd.DataFrame(columns=[*names, _TARGET], dtype=np.float64)
-    part = partial(_part_of_schema, schema=schema)
-    read = X.map_partitions(part, meta=meta, enforce_metadata=False)
+    read = read_lazily(X, partial(_features_and_target, schema=schema), [*names, _TARGET])
     rows, _ = cluster_rows(read[list(names)], read[_TARGET])
     return _named(estimator, rows, names)
 
@@ -347,19 +344,9 @@ _TARGET = "\0 target"
 """A name that no column of a schema has."""
 
 
-def _part_of_schema(part: Any, schema: TableSchema) -> Any:
-    """Return features and target of a partition; without any column if that fails.
-
-    The log of a worker would show what it raises, and the cells with it.
-    """
-    import pandas as pd
-
-    try:
-        rows = schema.encode(part)
-        found = pd.DataFrame(rows.X, columns=list(schema.feature_names))
-        return found.assign(**{_TARGET: rows.y})
-    except Exception:
-        return pd.DataFrame(index=part.index)
+def _features_and_target(part: Any, schema: TableSchema) -> Array:
+    rows = schema.encode(part)
+    return np.column_stack((rows.X, rows.y))
 
 
 def _with_levels(estimator: BaseEstimator) -> FrameColumns | None:

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.arrays import AnyArray, Array, Objects
+from dpscreen._core.arrays import Array, Objects
 from dpscreen._core.words import did_you_mean, some
-from dpscreen.families import BINOMIAL, GAUSSIAN, Family
+from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
 from dpscreen.models.contrasts import Baseline, Combinations
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.file import read, write
+from dpscreen.models.file import write
 from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_alone
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.pipelines import pipeline_of
-from dpscreen.models.raw import NoFormula, described_features
-from dpscreen.models.regression_table import OddsTableModel, TableModel
 from dpscreen.models.release import Release, checked_about, promise_of
 from dpscreen.models.summary import Summary, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-from dpscreen.tables.schema import SchemaProblem, TableSchema
+from dpscreen.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,8 +104,7 @@ class PrivateLinearModel(LinearModel):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. Where the fit released
-            `feature_bounds_`, they are clipped to those, as the fitted rows were.
+            Rows as they were fitted, clipped to `feature_bounds_` where these were released.
         interval : float, default=None
             The share of new targets that an interval should hold, 0.9 for example. It is made from
             the released sizes of residuals (`quality_`), the same width for every row; those are
@@ -135,22 +131,16 @@ class PrivateLinearModel(LinearModel):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R² of predictions for given rows. Of private rows it is no release: no noise.
 
-        Of outcomes that are not negative it is the part of the deviance that is explained.
+        It is in the units of the table; of outcomes that are not negative, the part of the deviance
+        that is explained.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            As in `predict`.
+        X, sample_weight
+            As in `predict`, and in scikit-learn.
         y : array-like of shape (n_samples,), default=None
             The targets; None takes them from the table, if the model has a `schema`. Rows without
             one are left out then.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-            R², in the units of the table.
         """
         from sklearn import metrics  # slow to import
 
@@ -199,15 +189,8 @@ class PrivateLinearModel(LinearModel):
     def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
         """Return an entry for the public registry of deployments of differential privacy.
 
-        Parameters
-        ----------
-        tier : {1, 2, 3}, default=3
-            Level of detail: the product, its promise, or how the promise is kept.
-
-        Returns
-        -------
-        dict
-            In plain values. What only the curator knows is left empty.
+        `tier` is its level of detail: the product (1), its promise (2), or how the promise is kept
+        (3). What only the curator knows is left empty.
         """
         return registry_entry_of(self.released(), tier=tier)
 
@@ -237,8 +220,7 @@ class PrivateLinearModel(LinearModel):
         -------
         DataFrame
             By value of the variable: `estimate`, the linear predictor less that at the declared
-            middle, and `lower` and `upper`, which are NaN for models without a covariance of their
-            coefficients (only tables have one).
+            middle, `lower` and `upper`, NaN for models that are no tables.
         """
         check_is_fitted(self)
         import pandas as pd
@@ -250,20 +232,27 @@ class PrivateLinearModel(LinearModel):
             raise ValueError(f"no number is called {variable!r}: {some(numbers)}.{guess}")
         low, high = baseline.bounds[variable]
         values = np.linspace(low, high, n_points)
-        rows = baseline.rows(variable, [*values.tolist(), low / 2 + high / 2], at or {})
-        given = rows if hasattr(self, "feature_names_in_") else rows.to_numpy()
-        design = rows_alone(self, given)
-        if self._clips_to is not None:
-            design = np.clip(design, *self._clips_to.T)
+        design = self._features(self._moved(variable, [*values.tolist(), low / 2 + high / 2], at))
         weights, table = design[:-1] - design[-1], getattr(self, "table_", None)
         if table is None:
-            estimate, half = weights @ np.ravel(self.coef_), np.full(n_points, np.nan)
+            estimate = weights @ np.ravel(self.coef_)
+            ends = np.full((n_points, 2), np.nan)
         else:
             constants = np.zeros((n_points, len(table.names) - table.n_features))
             found = Combinations.of(table, np.hstack([weights, constants]))
-            estimate, half = found.estimate, found.half_widths(alpha)
-        columns = {"estimate": estimate, "lower": estimate - half, "upper": estimate + half}
+            estimate, ends = found.effect, found.conf_int(alpha)
+        columns = {"estimate": estimate, "lower": ends[:, 0], "upper": ends[:, 1]}
         return pd.DataFrame(columns, index=pd.Index(values, name=variable))
+
+    def _moved(self, variable: str, values: Sequence[Any], at: Mapping[str, Any] | None) -> Any:
+        """Return rows in which a variable moves, as the fit took rows; others are at `at`."""
+        rows = Baseline.of(self).rows(variable, values, at or {})
+        return rows if hasattr(self, "feature_names_in_") else rows.to_numpy()
+
+    def _features(self, rows: Any) -> Array:
+        """Return the features of rows, clipped as predictions clip them."""
+        design = rows_alone(self, rows)
+        return design if self._clips_to is None else np.clip(design, *self._clips_to.T)
 
     def to_formula(
         self,
@@ -312,13 +301,8 @@ class PrivateLinearModel(LinearModel):
         """Return a pipeline of scikit-learn's and pandas' own steps that predicts the same.
 
         It needs nothing of this package. It takes a data frame of the raw table, by the schema; of
-        a model without one, the frame or array of the fit. Its attribute `privacy_` holds the
-        privacy statement.
-
-        Parameters
-        ----------
-        schema, force
-            As in `to_formula`.
+        a model without one, the frame or array of the fit. `privacy_` is the privacy statement.
+        `schema` and `force` are those of `to_formula`.
         """
         return pipeline_of(self.described(schema=schema), force=force)
 
@@ -330,26 +314,12 @@ class PrivateLinearModel(LinearModel):
         1970-01-01. Without names of columns the one input is `features`. The output is
         `prediction`; of a model of outcomes `label` and `probabilities`, a column for each class.
 
-        Parameters
-        ----------
-        schema, force
-            As in `to_formula`.
+        `schema` and `force` are those of `to_formula`.
         """
         return onnx_of(self.described(schema=schema), force=force)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what a typical step of each feature does, with intervals where there are any.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        matplotlib axes
-            With the drawing.
-        """
+        """Draw what a typical step of each feature does, with intervals, into axes or a figure."""
         from dpscreen.models.page.effects import plot_release
 
         return plot_release(self.released(), ax)
@@ -399,209 +369,3 @@ class PrivateLinearModel(LinearModel):
     @abstractmethod
     def released(self) -> Release:
         """Return all that the model has released."""
-
-
-class OutcomeModel(ClassifierMixin):
-    """What a fitted model of outcomes can do beside what every linear model can."""
-
-    family: ClassVar[Family] = BINOMIAL
-    classes_: AnyArray
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class for each row of X.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. They are clipped to
-            `feature_bounds_`, as the fitted rows were.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            X @ coef_[0] + intercept_.
-        """
-        found: Array = self._line(X)
-        return found
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of both classes for each row of X, in their order."""
-        log_odds = self.decision_function(X)
-        return np.column_stack((expit(-log_odds), expit(log_odds)))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the probabilities."""
-        log_odds = self.decision_function(X)
-        return np.column_stack((log_expit(-log_odds), log_expit(log_odds)))
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the likelier class for each row of X."""
-        likelier = (self.decision_function(X) > 0).astype(np.int64)
-        return np.asarray(self.classes_[likelier])
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted. Of private rows it is no release.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `PrivateLasso.score`.
-
-        Returns
-        -------
-        float
-            The accuracy, from 0 to 1.
-        """
-        from sklearn.metrics import accuracy_score  # slow to import
-
-        target, kept, weight = scored_rows(self, X, y, sample_weight)
-        labels = target if y is not None else self.classes_[target.astype(np.int64)]
-        return float(accuracy_score(labels, self.predict(X)[kept], sample_weight=weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
-        tags.regressor_tags = None
-        return tags
-
-
-class LoadedModel(PrivateLinearModel):
-    """A model from a file that `save` wrote. Make one with :func:`dpscreen.load`.
-
-    Attributes
-    ----------
-    coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, quality_, table_, n_features_in_, feature_names_in_, feature_names_out_, \
-columns_
-        As in the estimator that was fitted; None, or not there, if that had none.
-    fitted_by_ : str
-        The name of that estimator.
-    schema : dict or None
-        What was saved beside the model to describe its data, as it was in the file.
-    """
-
-    schema: dict[str, Any] | None = None
-
-    @property
-    def family(self) -> Family:  # type: ignore[override]
-        """Return the kind of outcome that the model is of."""
-        return self.released().family
-
-    @property
-    def table_schema(self) -> TableSchema | None:
-        """Return the schema in the file, if it describes the features of the model."""
-        try:
-            schema = TableSchema.from_dict(self.schema or {})
-            named = list(map(str, self.released().names))
-            described_features(schema, named, named=hasattr(self, "feature_names_in_"))
-        except (SchemaProblem, NoFormula):
-            return None
-        return schema
-
-    def fit(self, _X: Any, _y: Any = None) -> NoReturn:
-        """Refuse with a TypeError: a loaded model is as it is."""
-        raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
-
-    @property
-    def _clips_to(self) -> Array | None:
-        return self.feature_bounds_ if self._from_file.clips_features else None
-
-    def noise_p_values(self) -> Array:
-        """Return one p-value for each feature, as :meth:`PrivateLasso.noise_p_values` does."""
-        check_is_fitted(self)
-        found = self._from_file.noise_p_values
-        if found is None:
-            raise ValueError("noise p-values need a path, which this model does not have.")
-        return found.copy()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def released(self) -> Release:
-        """Return all that the file holds."""
-        check_is_fitted(self)
-        return self._from_file
-
-    def _take(self, release: Release) -> None:
-        self._from_file = release
-        self.privacy_, self.fitted_by_ = release.statement, release.estimator
-        line = self._line_state(release.coefficients.copy(), release.intercept)
-        self.coef_, self.intercept_ = line["coef_"], line["intercept_"]
-        self.feature_bounds_ = release.feature_bounds.copy()
-        self.target_bounds_ = release.target_bounds.copy()
-        for name in ("n_iter", "n_rows", "path", "scale", "solver", "fallback"):
-            setattr(self, f"{name}_", getattr(release, name))
-        if release.schema is not None or release.missing_as is not None:
-            self.missing_as_ = release.centres.copy()
-        self.schema = None if release.schema is None else dict(release.schema)
-        names = release.names
-        if release.categories:
-            self.columns_ = release.columns
-            names = self.columns_.names
-        self.n_features_in_ = len(names)
-        if release.named:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        for name in ("inference", "quality", "table"):
-            if getattr(release, name) is not None:
-                setattr(self, f"{name}_", getattr(release, name))
-
-
-class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
-    """A model of outcomes from a file that `save` wrote. Make one with :func:`dpscreen.load`.
-
-    Attributes
-    ----------
-    classes_, coef_, intercept_, privacy_ and the others
-        As in `PrivateLogisticLasso`; `fitted_by_` and `schema` as in `LoadedModel`.
-    """
-
-    def _take(self, release: Release) -> None:
-        super()._take(release)
-        self.classes_ = np.array(release.classes)
-
-
-class LoadedTable(TableModel, LoadedModel):
-    """A regression table from a file that `save` wrote: `params`, `conf_int()`, as `PrivateOLS`."""
-
-
-class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
-    """A table of log-odds from a file that `save` wrote; it has all results of `PrivateLogit`."""
-
-
-LOADED: dict[str, tuple[type[LoadedModel], type[LoadedModel]]] = {
-    GAUSSIAN.name: (LoadedModel, LoadedTable),
-    BINOMIAL.name: (LoadedClassifier, LoadedOddsTable),
-}
-"""What a file becomes, by family: a model, or one with a regression table. Other families are added
-where their estimators are."""
-
-
-def load(path: str | os.PathLike[str]) -> LoadedModel:
-    """Read a model file. It is validated, and nothing in it can run.
-
-    Parameters
-    ----------
-    path : path-like
-        A file that `save` wrote.
-
-    Returns
-    -------
-    LoadedModel
-        It predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`; a
-        `LoadedClassifier` if the file holds a model of outcomes. A regression table has `params`,
-        `conf_int()`, `wald_test()` and the rest, as where it was fitted.
-
-    Raises
-    ------
-    ModelFileProblem
-        The file cannot be read, is not a model, is newer than this library, or contradicts itself.
-    """
-    release = read(path)
-    sparse, table = LOADED[release.family.name]
-    model: LoadedModel = sparse() if release.table is None else table()
-    model._take(release)
-    return model

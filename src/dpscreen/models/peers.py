@@ -2,7 +2,7 @@
 
 They share its bounds, its marginals, its exact sums and noise, and its accountant, so that only the
 method differs. Each gives the stated (epsilon, delta) for adding or removing one row, and has one
-public rule for every setting (docs/peers.md).
+public rule for every setting. docs/peers.md has sensitivities, rules and references.
 """
 
 from __future__ import annotations
@@ -49,16 +49,8 @@ bounds_notes_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, 
 class AdaSSP(Peer):
     """Least squares from noisy second moments, with a ridge that adapts to the noise: AdaSSP.
 
-    Σxxᵀ and Σxy get Gaussian noise, and (Ĝ + λI)w = b̂ is solved. All features get a weight.
-
-    One row of norm at most ν moves the triangle of Σxxᵀ by √((ν⁴ + min(ν², ν⁴))/2) and Σψx by ν, in
-    units of the clip (docs/theory/mechanisms.md, Lemma 17). Wang releases the least eigenvalue of
-    the exact matrix; that of the noisy one is free and needs no float eigenvalue of private rows.
-
-    References
-    ----------
-    Y.-X. Wang (2018). Revisiting differentially private linear regression: optimal and adaptive
-    prediction and estimation in unbounded domain. UAI.
+    Σxxᵀ and Σxy get Gaussian noise, and (Ĝ + λI)w = b̂ is solved (Wang 2018). All features get a
+    weight.
     """
 
     _method = staticmethod(solvers.solve_adassp)
@@ -68,16 +60,8 @@ class BoostedAdaSSP(Peer):
     """Least squares fitted to clipped residuals in rounds, with one noisy matrix: Boosted AdaSSP.
 
     Σxxᵀ gets Gaussian noise once. Every round adds the ridge solution for Σψ_c(r)x, which gets
-    noise of its own; r are the residuals of all rounds before. The clip, which limits the noise,
-    then costs no bias: what it holds back in one round comes in the next.
-
-    Sensitivities are those of `AdaSSP`; each round's Σψx moves by ν, in units of the clip, with the
-    weights of the rounds before released (docs/theory/mechanisms.md, Lemma 17).
-
-    References
-    ----------
-    S. Tang, S. Aydore, M. Kearns, S. Rho, A. Roth, Y. Wang, Y.-X. Wang and Z. S. Wu (2023).
-    Improved differentially private regression via gradient boosting. arXiv:2303.03451.
+    noise of its own; r are the residuals of all rounds before (Tang et al. 2023). What the clip,
+    which limits the noise, holds back in one round comes in the next.
     """
 
     _method = staticmethod(solvers.solve_boosted)
@@ -87,18 +71,7 @@ class PrivateSIS(Peer):
     """Sure independence screening by noisy correlations, then least squares: DP-SIS and a refit.
 
     The features with the largest |Σψ_c(y)x_j| are taken one after the other, each by a noisy
-    maximum. On them alone the weights are found as in `AdaSSP`.
-
-    One row moves each |Σψ_c(y)x| by at most c (docs/peers.md, Lemma P1). Where all features are
-    kept nothing is selected, and this is `AdaSSP`.
-
-    References
-    ----------
-    J. Fan and J. Lv (2008). Sure independence screening for ultrahigh dimensional feature space.
-    Journal of the Royal Statistical Society B 70, 849-911.
-
-    R. Swope, A. Khanna, P. Doldo, S. Roy and E. Raff (2024). Feature selection from differentially
-    private correlations. arXiv:2408.10862.
+    maximum (Fan and Lv 2008, Swope et al. 2024). On them alone the weights are those of `AdaSSP`.
     """
 
     _method = staticmethod(solvers.solve_sis)
@@ -108,21 +81,9 @@ class NoisyIHT(Peer):
     """Noisy gradient steps of which the largest weights are kept: iterative hard thresholding.
 
     Each step moves w by −ηΣψ_c(r)x/(nσ_x²) and keeps s weights. They are found by peeling, one
-    noisy maximum after the other, and then released with Gaussian noise; or, where rows are so
-    short that this is less noisy (ν² ≤ 2s), the whole gradient gets the noise.
-
-    One row moves each moved weight's size by at most c, and the gradient over rows of norm at most
-    ν by cν, in units of the sum (docs/peers.md, Lemma P1; docs/theory/mechanisms.md, Lemma 17). η
-    fades, and is halved whenever the released gradient points back: the fixed 1/2 of the paper
-    diverges on collinear features.
-
-    References
-    ----------
-    T. T. Cai, Y. Wang and L. Zhang (2021). The cost of privacy: optimal rates of convergence for
-    parameter estimation with differential privacy. Annals of Statistics 49, 2825-2850.
-
-    L. Wang and Q. Gu (2019). Differentially private iterative gradient hard thresholding for sparse
-    learning. IJCAI. (Noise on the whole gradient.)
+    noisy maximum after the other, and then released with Gaussian noise (Cai, Wang and Zhang 2021);
+    or, where rows are so short that this is less noisy, the whole gradient gets the noise (Wang
+    and Gu 2019). η fades, and is halved whenever the released gradient points back.
     """
 
     _method = staticmethod(solvers.solve_iht)
@@ -132,17 +93,8 @@ class PrivateGCD(Peer):
     """Greedy coordinate descent with a noisy choice and a noisy step: DP-GCD.
 
     Each step takes the feature with the largest |Σψ_c(r)x_j| by a noisy maximum, releases that sum
-    with Gaussian noise, and moves the weight by −Σ/(nσ_x²). PrivateLasso's steps have a planned
-    length instead, and release the choice alone.
-
-    One row moves each sum, and the size of each, by at most c (docs/peers.md, Lemma P1). Where the
-    released gradient of a feature comes back with the other sign and no smaller, its later steps
-    are halved, which is free.
-
-    References
-    ----------
-    P. Mangold, A. Bellet, J. Salmon and M. Tommasi (2023). High-dimensional private empirical risk
-    minimization by greedy coordinate descent. AISTATS.
+    with Gaussian noise, and moves the weight by −Σ/(nσ_x²) (Mangold et al. 2023). Where a feature's
+    gradient comes back with the other sign and no smaller, its later steps are halved.
     """
 
     _method = staticmethod(solvers.solve_gcd)

@@ -44,6 +44,7 @@ class SparseModel(ScalingModel):
     standardize: bool | str = "auto"
     inference: str | None = None
     quality: bool = True
+    rows_per_unit: int | None = None  # type: ignore[misc]
 
     row_norm: ClassVar[float | None] = None  # type: ignore[misc]
     radius: ClassVar[float | None] = None
@@ -99,13 +100,13 @@ class SparseModel(ScalingModel):
         """Release the model, with intervals if they were asked for and can be had."""
         halves = False
         if self.inference is not None:
-            self.inference_ = Inference.not_available("the fit failed numerically.")
             reason = split.refusal(start.spending.regime)
             halves = reason is None
-            if reason is not None:
-                self.inference_ = Inference.not_available(
-                    f"{reason} The model was fitted on all rows, without a split."
-                )
+            self.inference_ = Inference.not_available(
+                "the fit failed numerically."
+                if halves
+                else f"{reason} The model was fitted on all rows, without a split."
+            )
         if halves:
             task, units, solution = self._spend_in_halves(start)
         else:
@@ -187,11 +188,10 @@ class PrivateLasso(SparseModel):
     """Sparse linear regression under differential privacy that needs a budget and bounds only.
 
     Marginals are released first: loose bounds are tightened. Then a noisy Gram matrix is released
-    and, in twelve rounds, the score of all features at the present coefficients; each round moves
-    to the posterior mean given all scores so far, under a heavy-tailed prior. Where noise hides the
-    Gram matrix of all features, a private stagewise path selects features first. Every release is
-    charged to the one budget, and every choice left None follows a rule in public and released
-    numbers (docs/explanation/how-a-fit-works.md).
+    and, in twelve rounds, the score of all features; each round moves to the posterior mean under a
+    heavy-tailed prior. Where noise hides the Gram matrix, a private stagewise path selects features
+    first. Every choice left None follows a rule in public and released numbers
+    (docs/explanation/how-a-fit-works.md).
 
     Parameters
     ----------
@@ -225,18 +225,16 @@ class PrivateLasso(SparseModel):
     standardize : {"auto", True, False}, default="auto"
         Whether numeric features are standardised privately: centre, scale, tighter bounds. "auto"
         does so where there are rows enough for the budget, True always. With "auto", bounds that
-        are even about zero say that a column, or the target, is expected about zero. A column of
-        two values, whose bounds are whole numbers next to each other, such as (0, 1) or (1, 2),
-        keeps them.
-        Sparse rows keep the public bounds: "auto" is False, and True is refused.
+        are even about zero say that a column, or the target, is expected about zero. Bounds that
+        are whole numbers next to each other, such as (0, 1) or (1, 2), are kept, as those of two
+        values. Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
         the other gives 95 % intervals for at most 20 of the selected features by the table of
         `PrivateOLS`, each half at the whole budget. `inference_` lists what has none.
     solver : {"auto", "stagewise", "free-screen", "frank-wolfe"}, default="auto"
         "auto": all features at once where noise does not hide their Gram matrix ("dense" in
-        `solver_`), else features that a stagewise path selects.
-        "free-screen": stagewise and screened halfway, as :class:`FreeScreen`.
+        `solver_`), else "stagewise". "free-screen" is that of :class:`FreeScreen`.
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget. Without it, predictions centre on the middle
         of the target's bounds, which are public or released.
@@ -246,18 +244,16 @@ class PrivateLasso(SparseModel):
     quality : bool, default=True
         Whether to release how good the model is, `quality_`, for 3 % of the budget.
     rows_per_unit : int, default=None
-        The most rows that one unit, a person for example, has. The promise is then for adding or
-        removing a unit, and all noise is so many times as large. More than one not with
-        ``inference="split"``. None: what the rows say, if they were read by a schema that names a
-        unit; else 1, and the promise is for a row.
+        The most rows that one unit, a person for example, has. The promise is then for a unit, and
+        all noise is so many times as large. More than one not with ``inference="split"``. None:
+        what the rows say, if they were read by a schema that names a unit; else 1.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
     schema : TableSchema, mapping or path of a schema file, default=None
-        By which `fit`, `predict` and `score` read the raw table: a data frame, or a source that
-        exports Arrow. It has the target, the privacy unit, levels, transforms and fills, and the
-        bounds that are not given. Predictions are in the units of the table then. `from_formula`
-        sets it.
+        By which `fit`, `predict` and `score` read the raw table, a data frame or a source that
+        exports Arrow: target, privacy unit, levels, transforms, fills, and bounds that are not
+        given. Predictions are in the units of the table then. `from_formula` sets it.
 
     Attributes
     ----------
@@ -298,14 +294,11 @@ class PrivateLasso(SparseModel):
         Columns whose rows seem to lie at an end of the declared bounds: `column` (None of the
         target), `low`, `high` and `end`. Print one.
     inference_ : Inference
-        Only with ``inference="split"``: `available`, `wording` and `intervals`, each with feature,
-        name, coefficient, standard_error, low and high, in the user's units. Print it.
+        Only with ``inference="split"``: `available`, `wording`, `intervals`. Print it.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
-    n_features_in_, feature_names_in_
-        As in every scikit-learn estimator: of the columns.
-    feature_names_out_ : ndarray of shape (n_features,)
-        The names of the features, one for each coefficient: age, ward=B.
+    n_features_in_, feature_names_in_, feature_names_out_
+        As in scikit-learn, of the columns; the last one, of the coefficients: age, ward=B.
     columns_ : FrameColumns
         What the columns hold, if the rows were a data frame with truths or categories.
 
@@ -332,7 +325,6 @@ class PrivateLasso(SparseModel):
     clip: float | None = None  # type: ignore[misc]
     row_norm: float | None = None  # type: ignore[misc]
     solver: str = "auto"  # type: ignore[misc]
-    rows_per_unit: int | None = None  # type: ignore[misc]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -342,18 +334,11 @@ class FreeScreen(PrivateLasso):
     The path is that of :class:`PrivateLasso` with ``solver="stagewise"``: each step moves one
     signed feature, selected by a noisy maximum. After half of the steps, features that were never
     selected stop being candidates, provided that at most two thirds of the steps so far selected a
-    new feature; otherwise nothing is screened and the fit is that of the stagewise path. The rule
-    uses released selections only, so it costs no budget (docs/theory/mechanisms.md, Lemma 7), and
-    later steps look at fewer columns. In simulations with few true features it selects better than
-    the path alone, and about as well as half as many steps; on collinear real tables it does not
-    (docs/open-problems.md).
+    new feature; otherwise nothing is screened. The rule uses released selections only, so it costs
+    no budget (docs/theory/mechanisms.md, Lemma 7). In simulations with few true features it selects
+    better than the path alone, on collinear real tables it does not (docs/open-problems.md).
 
-    Parameters that are not listed here, and other attributes, are as in :class:`PrivateLasso`.
-
-    Parameters
-    ----------
-    solver : str, default="free-screen"
-        The path with screening. Other solvers are those of :class:`PrivateLasso`.
+    Parameters, and attributes that are not listed here, are those of :class:`PrivateLasso`.
 
     Attributes
     ----------

@@ -12,15 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpscreen.models import parameters as check
-from dpscreen.models.base import FitStart, Promise, ScalingModel
+from dpscreen.models.base import Charges, FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL, check_finite
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
-from dpscreen.models.regression_table import (
-    RegressionTable,
-    TableModel,
-    constant_beside,
-    places_of,
-)
+from dpscreen.models.regression_table import RegressionTable, constant_beside, places_of
+from dpscreen.models.table_model import TableModel
 from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
@@ -33,12 +29,14 @@ from dpscreen.solvers.table import TableRelease, TableRule, plan_of, release_tab
 OFFSET = "it is the offset: its coefficient is 1, and not estimated."
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class TableEstimator(TableModel, ScalingModel):
     """The goal of a regression table: all features, refused where noise rules the table out."""
 
-    quality: bool
+    quality: bool = True
     interest: Any = None
     required: Any = None
+    rows_per_unit: int | None = None  # type: ignore[misc]
     table_rule: ClassVar[TableRule]
 
     averages_units = True
@@ -63,15 +61,14 @@ class TableEstimator(TableModel, ScalingModel):
         )
 
     def _prepare(
-        self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
+        self, settings: Choices, charges: Charges, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
-        assert promise.unit.rows_per_unit == 1 or rows.owners is not None, "unknown owners"
-        spend = super()._prepare(settings, promise, noise, rows)
+        assert charges.unit.rows_per_unit == 1 or rows.owners is not None, "unknown owners"
+        spend = super()._prepare(settings, charges, noise, rows)
         self._places("interest"), self._places("required")
         if settings.n_rows:
-            asked = _requested(settings.n_rows, rows, promise.budget, settings)
-            needs = table_needs(self.table_rule, asked)
-            if needs is not None:
+            asked = _requested(settings.n_rows, rows, charges.budget, settings)
+            if (needs := table_needs(self.table_rule, asked)) is not None:
                 raise refused(asked, needs, instead=self.family.sparse.estimator)
         return spend
 
@@ -86,7 +83,7 @@ class TableEstimator(TableModel, ScalingModel):
         Each part is booked before it is released (docs/theory/mechanisms.md, Lemma 61). Where the
         target has classes the share of outcomes decides, too, and is released next.
         """
-        charges, spending = start.promise.charges, start.spending
+        charges, spending = start.charges, start.spending
 
         def admit(counted: Spending, recount: ZCDP) -> None:
             self._refuse(replace(start, spending=counted), self.table_rule)
@@ -105,13 +102,12 @@ class TableEstimator(TableModel, ScalingModel):
 
     def _refuse(self, start: FitStart, rule: TableRule) -> None:
         """Raise `TableRefused` if the rule, given what was released so far, excludes the table."""
-        promise, spending = start.promise, start.spending
+        charges, spending = start.charges, start.spending
         n_rows = spending.regime.n_rows
-        asked = _requested(n_rows, start.rows, promise.budget, start.choices)
-        needs = table_needs(rule, asked)
-        if needs is None:
+        asked = _requested(n_rows, start.rows, charges.budget, start.choices)
+        if (needs := table_needs(rule, asked)) is None:
             return
-        charged, delta = promise.charges.booked, promise.budget.delta
+        charged, delta = charges.booked, charges.budget.delta
         self.n_rows_ = asked.n_rows
         # At a large δ an ε of 0 may be certified, and is no budget.
         statement = self._statement(start, Budget(max(charged.epsilon(delta), 1e-9), delta))
@@ -122,13 +118,13 @@ class TableEstimator(TableModel, ScalingModel):
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         target = None
         if self.family.n_classes:
-            start.promise.charges.book(start.spending.share(rules.CLASS_SHARE))
+            start.charges.book(start.spending.share(rules.CLASS_SHARE))
             target = release_target(
                 start.spending, start.rows.singles, start.bounds[1], family=self.family
             )
             curvature = self.family.mean_curvature(target.start, 0.0)
             self._refuse(start, TableRule.of(self.family, curvature))
-            start.promise.charges.book()
+            start.charges.book()
         wide = standardise_widely(
             replace(start.spending, reserved=kept),
             start.rows,
@@ -295,8 +291,3 @@ feature_names_in_, feature_names_out_, columns_
     >>> bool(low < 2.2 and high > 1.8 and model.pvalues["x0"] < 0.001)
     True
     """
-
-    quality: bool = True
-    interest: Any = None
-    required: Any = None
-    rows_per_unit: int | None = None  # type: ignore[misc]

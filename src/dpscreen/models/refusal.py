@@ -96,22 +96,13 @@ class TableRefused(ValueError):
         How many features are possible with these rows at this budget.
     """
 
-    # Defaults are for unpickling, which then sets the attributes.
-    def __init__(
-        self,
-        message: str,
-        *,
-        asked: RequestedTable | None = None,
-        needs: TableNeeds | None = None,
-        charged: ZCDP | None = None,
-        privacy: PrivacyStatement | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.charged, self.privacy = charged or ZCDP.free(), privacy
-        if asked is not None and needs is not None:
-            self.n_rows, self.n_features = asked.n_rows, asked.n_features
-            self.rows_needed, self.epsilon_needed = needs.rows, needs.epsilon
-            self.features_possible = needs.features
+    n_rows: int
+    n_features: int
+    charged: ZCDP
+    privacy: PrivacyStatement | None
+    rows_needed: int
+    epsilon_needed: float | None
+    features_possible: int
 
 
 NOISE = "privacy noise would hide the coefficients even of uncorrelated features."
@@ -145,4 +136,9 @@ def refused(
         f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}: {why} {needs.words(instead)} "
         f"{charge}"
     )
-    return TableRefused(message, asked=asked, needs=needs, charged=charged, privacy=privacy)
+    refusal = TableRefused(message)
+    refusal.charged, refusal.privacy = charged or ZCDP.free(), privacy
+    refusal.n_rows, refusal.n_features = asked.n_rows, asked.n_features
+    refusal.rows_needed, refusal.epsilon_needed = needs.rows, needs.epsilon
+    refusal.features_possible = needs.features
+    return refusal

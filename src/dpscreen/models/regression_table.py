@@ -9,11 +9,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import fdtrc, ndtri, stdtr, stdtrit
-from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
@@ -24,13 +23,9 @@ from dpscreen._core.words import (
 )
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models.contrasts import (
-    Baseline,
-    Combinations,
     ContrastResults,
-    PredictionResults,
     linear_hypotheses,
 )
-from dpscreen.models.intake import rows_alone
 from dpscreen.solvers.intervals import MEANING, NOTED_BIAS, FeatureInterval, Inference, caveats
 
 if TYPE_CHECKING:
@@ -126,7 +121,7 @@ class TableReadings:
     def conf_int(
         self, level: float = 0.95, *, alpha: float | None = None, constant: bool = False
     ) -> pd.DataFrame:
-        """Return each feature's interval, low and high; NaN where there is none.
+        """Return each feature's interval, in columns low and high; NaN where there is none.
 
         Parameters
         ----------
@@ -135,13 +130,7 @@ class TableReadings:
         alpha : float, default=None
             One minus the coverage, as other software has it: alpha=0.1 is level=0.9.
         constant : bool, default=False
-            Whether a last row, const, is for the intercept, as in `params`.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns low and high. `params` and
-            `cov_params` have the constant too; here it must be asked for.
+            Whether a last row, const, is for the intercept, as in `params` and `cov_params`.
         """
         import pandas as pd
 
@@ -166,18 +155,9 @@ class TableReadings:
         return pd.DataFrame(told, index=list(table.names), columns=list(table.names))
 
     def wald_test(self, names: str | Sequence[str]) -> WaldTest:
-        """Test whether several coefficients are zero together.
+        """Test whether several coefficients are zero together; print the result.
 
-        Parameters
-        ----------
-        names : str or list of str
-            Features; the name of a category stands for all of its levels.
-
-        Returns
-        -------
-        WaldTest
-            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, the names that are `untested`,
-            as they have no interval, and those of them that are `left_out` of the model. Print it.
+        `names` are features; the name of a category stands for all of its levels.
         """
         table = self._table
         places = places_of([names] if isinstance(names, str) else names, table.names)
@@ -212,8 +192,8 @@ class TableReadings:
         Returns
         -------
         ContrastResults
-            With `effect`, `sd`, `tvalue`, `pvalue`, `conf_int()` and `summary_frame()`, as in
-            statsmodels. Print it. NaN where a coefficient has no interval; `reasons` says which.
+            `effect`, `sd`, `tvalue`, `pvalue`, `conf_int()`, `summary_frame()`; NaN where a
+            coefficient has no interval. Print it.
         """
         table = self._table
         if isinstance(hypotheses, str) or all(isinstance(one, str) for one in hypotheses):
@@ -224,26 +204,18 @@ class TableReadings:
             values, names = np.zeros(len(weights)), tuple(f"c{j}" for j in range(len(weights)))
         if weights.ndim != 2 or weights.shape[1] != len(table.names):
             raise ValueError(f"L must have {len(table.names)} columns, one for each coefficient.")
-        return ContrastResults("Linear hypotheses", names, values, Combinations.of(table, weights))
+        return ContrastResults.of(
+            table, weights, title="Linear hypotheses", names=names, values=values
+        )
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """Return the table in the layout of R's broom: a row for each term, the constant last.
 
         Columns are term, estimate, std_error, statistic, p_value, conf_low and conf_high.
         """
-        import pandas as pd
-
-        ends = self.conf_int(level, constant=True)
-        columns = {
-            "term": list(self._table.names),
-            "estimate": self.params.to_numpy(),
-            "std_error": self.bse.to_numpy(),
-            "statistic": self.tvalues.to_numpy(),
-            "p_value": self.pvalues.to_numpy(),
-            "conf_low": ends["low"].to_numpy(),
-            "conf_high": ends["high"].to_numpy(),
-        }
-        return pd.DataFrame(columns)
+        numbers = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+        found = self._table.frame(level).set_axis(numbers, axis=1)
+        return found.rename_axis("term").reset_index()
 
     def holm(self) -> pd.Series[float]:
         """Return the features' p-values adjusted by Holm's rule: all of them may be looked at.
@@ -350,6 +322,13 @@ class RegressionTable(TableReadings):
         told = np.where(self.given[: len(values)], values, np.nan)
         return pd.Series(told, index=self.names[: len(values)], name=name)
 
+    def frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return all columns of the table as it is printed, the constant last."""
+        found = self.conf_int(level, constant=True)  # by place: a column may be called const
+        for place, part in enumerate((self.params, self.bse, self.tvalues, self.pvalues)):
+            found.insert(place, part.name, part.to_numpy())
+        return found
+
     def half_widths(self, level: float) -> Array:
         """Return how far intervals reach from coefficients; NaN where there is none."""
         if not 0 < level < 1:
@@ -386,159 +365,6 @@ class RegressionTable(TableReadings):
         found = (self.clip_bias[given], self.largest_shift[given], errors[given])
         notes = caveats(self.shortened, self.undetected, found, words.plain)
         return Inference(True, " ".join([meaning, *notes]), intervals)
-
-
-NOT_KEPT = (
-    "fitted values and residuals are a number for each private row, so a private model keeps none. "
-    "predict(X) computes them; they are as private as X."
-)
-
-
-class TableModel(TableReadings):
-    """Results of a model with a regression table, fitted or from a file."""
-
-    family: ClassVar[Family]
-    table_: RegressionTable
-    quality_: Any
-    n_rows_: Any
-    feature_bounds_: Array
-
-    @property
-    def rsquared(self) -> float:
-        """Return the released R²; NaN if it is not known (`quality_.r2_reason` says why)."""
-        measures = [one.name for one in self.family.quality_type.measures]
-        if "r2" not in measures:
-            raise AttributeError(f"this model has no R²; quality_ has {listed(measures)}.")
-        quality = getattr(self, "quality_", None)
-        if quality is None:
-            check_is_fitted(self)
-            raise AttributeError("rsquared was not released: fit with quality=True.")
-        return float(quality.r2)
-
-    @property
-    def nobs(self) -> float:
-        """Return the number of rows that rules used: the declared one, or a noisy count."""
-        check_is_fitted(self)
-        return float(self.n_rows_)
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Refuse with an AttributeError: a number for each private row is not kept."""
-        raise AttributeError(NOT_KEPT)
-
-    resid = fittedvalues
-
-    @property
-    def _table(self) -> RegressionTable:
-        check_is_fitted(self)
-        return self.table_
-
-    def get_prediction(self, rows: Any) -> PredictionResults:
-        """Return the mean prediction of each row with its standard error and interval.
-
-        Parameters
-        ----------
-        rows : as in `predict`
-            Features are clipped to `feature_bounds_`, as those of the fit were.
-
-        Returns
-        -------
-        PredictionResults
-            `summary_frame()` has mean, mean_se, mean_ci_lower and mean_ci_upper; of outcomes they
-            are probabilities. Intervals are of the mean: `predict(X, interval=0.9)` is about new
-            outcomes. NaN where a coefficient that counts has no interval; `reasons` says which.
-        """
-        table = self._table
-        if len(table.names) == table.n_features:
-            raise ValueError("mean predictions need a constant: fit with fit_intercept=True.")
-        design = self._design(rows)
-        weights = np.column_stack((design, np.ones(len(design))))
-        index = getattr(rows, "index", None)
-        return PredictionResults(self.family, Combinations.of(table, weights), index)
-
-    def effect(
-        self, variable: str, start: Any, stop: Any, *, at: Mapping[str, Any] | None = None
-    ) -> ContrastResults:
-        """Return the effect of moving one variable, in all terms that it is part of.
-
-        Parameters
-        ----------
-        variable : str
-            A column of the table, as it was declared.
-        start, stop : number, or level of a category
-            From where to where it moves, within its declared bounds.
-        at : mapping from column to value, default=None
-            Where the others are: it matters with interactions and, elsewhere, not at all. Those
-            that are not named are in the middles of their declared bounds, or at the first level.
-
-        Returns
-        -------
-        ContrastResults
-            The change of the linear predictor; of ratios and per cent also on that scale.
-        """
-        table, model = self._table, cast(Any, self)
-        moved = Baseline.of(model).rows(variable, (start, stop), at or {})
-        design = self._design(self._as_given(moved))
-        weights = np.zeros((1, len(table.names)))
-        weights[0, : table.n_features] = design[1] - design[0]
-        return ContrastResults(
-            "Effect",
-            (f"{variable}: {start} to {stop}",),
-            np.zeros(1),
-            Combinations.of(table, weights),
-            model.released().scale_of_effects,
-        )
-
-    def marginal_means(
-        self, variable: str, values: Sequence[Any] = (), *, at: Mapping[str, Any] | None = None
-    ) -> pd.DataFrame:
-        """Return mean predictions at values of one variable, others as in `effect`.
-
-        Without `values`, at all levels of a category. Columns are those of
-        `get_prediction(rows).summary_frame()`.
-        """
-        check_is_fitted(self)
-        baseline = Baseline.of(self)
-        values = list(values) or list(baseline.levels.get(variable, (0, 1)))
-        rows = self._as_given(baseline.rows(variable, values, at or {}))
-        found = self.get_prediction(rows).summary_frame()
-        return found.set_axis([f"{variable}={value}" for value in values])
-
-    def _ratios(self, name: str, level: float) -> pd.DataFrame:
-        """Return exponentials of the features' coefficients and of the ends of their intervals."""
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename(name)
-        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
-
-    def _design(self, rows: Any) -> Array:
-        """Return the features of rows, clipped as those of the fit were."""
-        bounds = self.feature_bounds_
-        return np.clip(rows_alone(self, rows), *bounds.T)
-
-    def _as_given(self, rows: pd.DataFrame) -> Any:
-        """Return rows as the fit took them: an array, if columns had no names."""
-        return rows if hasattr(self, "feature_names_in_") else rows.to_numpy()
-
-
-class OddsTableModel(TableModel):
-    """The same of log-odds."""
-
-    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the odds are multiplied with a step of 1 of each feature.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Coverage: how often such an interval covers its odds ratio; one at a time.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns odds_ratio, low and high.
-        """
-        return self._ratios("odds_ratio", level)
 
 
 # --- in a model file ------------------------------------------------------------------------------

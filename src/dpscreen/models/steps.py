@@ -8,7 +8,7 @@ on public numbers have none.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -24,9 +24,17 @@ INSTEAD = {
 """What replaces a step inside the budget, by the module of scikit-learn that it is from."""
 _OTHERWISE = "use a step that looks at one row at a time, and at public numbers"
 _PUBLIC = {"n_features_in_", "feature_names_in_", "n_output_features_", "n_features_out_"}
-_DECLARED = {
-    "OneHotEncoder": lambda step: _lists_levels(step),
-    "OrdinalEncoder": lambda step: _lists_levels(step),
+
+
+def _lists_levels(encoder: Any) -> bool:
+    """Whether an encoder was given its levels, and does not count how often they occur."""
+    rare = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
+    return not isinstance(encoder.categories, str) and all(one is None for one in rare)
+
+
+_DECLARED: dict[str, Callable[[Any], bool]] = {
+    "OneHotEncoder": _lists_levels,
+    "OrdinalEncoder": _lists_levels,
     "SimpleImputer": lambda step: step.strategy == "constant" and not step.add_indicator,
     "SplineTransformer": lambda step: not isinstance(step.knots, str),
 }
@@ -98,14 +106,7 @@ def _learns(step: Any) -> bool:
 
     if not hasattr(step, "transform") or not get_tags(step).requires_fit:
         return False
-    kind = _DECLARED.get(type(step).__name__)
-    if kind is not None and kind(step):  # type: ignore[no-untyped-call]
+    if _DECLARED.get(type(step).__name__, lambda _: False)(step):
         return False
     held = {name for name in vars(step) if name.endswith("_") and not name.startswith("_")}
     return bool(held - _PUBLIC)
-
-
-def _lists_levels(encoder: Any) -> bool:
-    """Whether an encoder was given its levels, and does not count how often they occur."""
-    rare = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
-    return not isinstance(encoder.categories, str) and all(one is None for one in rare)

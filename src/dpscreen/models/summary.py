@@ -1,6 +1,6 @@
 """`model.summary()`, the one description of a result: cards, pages, pictures and JSON show it, too.
 
-Below a table stand footnotes and at most four lines; `reading_of` has the whole text.
+Below a table stand footnotes and at most four lines; `explain()` has the whole text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dpscreen._core.words import (
     cell,
     how_many,
     letters,
-    listed,
     number,
     plain,
     prose,
@@ -32,6 +31,7 @@ from dpscreen._core.words import (
     with_marks,
 )
 from dpscreen.models.categories import about_levels, about_missing, declared_numbers
+from dpscreen.models.contrasts import number_cells
 from dpscreen.models.delivery import fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionTable
 from dpscreen.models.release import Release, promise_of
@@ -125,9 +125,7 @@ class Summary(PrintedTable):
 
     def _coefficients(self, table: RegressionTable) -> pd.DataFrame:
         scale = self.scale
-        found = table.conf_int(constant=True)  # by place: a column may be called const
-        for place, part in enumerate((table.params, table.bse, table.tvalues, table.pvalues)):
-            found.insert(place, part.name, part.to_numpy())
+        found = table.frame()
         found["step"] = np.append(self.release.steps, [np.nan] * (len(found) - table.n_features))
         shown = {"": "coef"} | ({"_low": "low", "_high": "high"} if scale.ratio else {})
         for ending, column in shown.items():
@@ -161,17 +159,14 @@ class Summary(PrintedTable):
         for j, name in enumerate(table.names):
             if j < table.n_features and not self.has_intervals:
                 continue  # one reason is for all
-            coef, error, t, p, low, high, _, *effects = frame.iloc[j].tolist()
-            shown = [cell(coef, digits=5), cell(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
-            shown += [] if scale.ratio else [cell(low, digits=4), cell(high, digits=4)]
-            moved = [cell(one, digits=4) for one in effects]
-            if np.isnan(coef):
-                shown, moved = [NOTHING] * len(shown), [NOTHING] * len(moved)
+            numbers, (low, high, _, *effects) = frame.iloc[j, :4], frame.iloc[j, 4:]
+            shown = number_cells(*numbers, *([] if scale.ratio else [low, high]), *effects)
+            moved = shown[-len(effects) :]
             if j < table.n_features:
                 moved = [step_words(release.steps[j], release.zero_one[j]), *moved]
             else:
                 moved = [""] * (1 + len(moved))
-            cells.append([short_name(name), *shown, *moved])
+            cells.append([short_name(name), *shown[: -len(effects)], *moved])
             marks.append(self.marks.get(j, ""))
         return with_marks(cells, marks)
 
@@ -201,14 +196,7 @@ def summary_of(release: Release) -> Summary:
 
 # --- how to read it -------------------------------------------------------------------------------
 
-REFIT = (
-    "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
-    "the interval is for{}: "
-)
-AS_RATIOS = ", both as {}s with the step"
 PERCENT = "Effect: of the step on {}, in per cent."
-STEPS = " Steps are round numbers near a tenth of the width of the declared bounds."
-ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
 
 
 def about_effects(release: Release, longest: int | None = None) -> str:
@@ -231,7 +219,7 @@ def about_failure(release: Release) -> Iterator[str]:
         yield fallback_words(release.fallback)
 
 
-def _about_predictions(release: Release) -> Iterator[str]:
+def about_predictions(release: Release) -> Iterator[str]:
     """Say what predictions are clipped to, what cells count as, and what has no interval."""
     declared, table = (release.schema, release.categories), release.table
     yield from release.family.target.clipped
@@ -246,73 +234,6 @@ def _about_predictions(release: Release) -> Iterator[str]:
             words = prose(reason) + SHARE * (j in table.binary_bounds and not is_truth)
             alike.setdefault(words, []).append(plain(table.names[j]))
         yield from (f"{some(names)}: {words}" for words, names in alike.items())
-
-
-NOT_TESTED = (
-    "No coefficient is identifiable at this budget, so nothing was tested and nothing follows "
-    "about any feature."
-)
-NOT_DETECTED = (
-    "All coefficients of the model are 0. That does not show that a feature has no effect: "
-    "effects below the noise level of this budget are not detected."
-)
-
-
-SOME_DETECTED = (
-    "Of these, {} {} detected above the noise at this budget. The others have coefficients that "
-    "serve the predictions and say little about the features themselves."
-)
-NONE_DETECTED = (
-    "None of these is detected above the noise at this budget. Their coefficients say little about "
-    "the features, and the predictions may be no better than those of a constant."
-)
-
-
-def about_constant(release: Release) -> str:
-    """Say what a model without features is, and what does not follow from it."""
-    why = NOT_DETECTED if release.table is None else NOT_TESTED
-    return f"{why} The model predicts {prediction_of_all(release)} for every row."
-
-
-def reading_of(release: Release) -> Iterator[str]:
-    """Yield how to read the numbers: what the lines below a table leave to `explain()`, pages."""
-    if release.above_noise is not None:
-        names = [plain(release.names[j]) for j in release.chosen]
-        verb = "is" if len(names) == 1 else "are"
-        yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
-    if release.selected:
-        shares = release.schema is None and release.zero_one[release.selected].any()
-        yield about_effects(release) + STEPS + (ZERO_ONE if shares else "")
-    if release.clips_features:
-        yield "Features are clipped to their bounds before the coefficients apply."
-    yield from _about_predictions(release)
-    if release.why_no_intervals is not None:
-        yield prose(release.why_no_intervals)
-    elif release.inference is not None:
-        effects = release.scale_of_effects
-        refit = REFIT.format(AS_RATIOS.format(effects.heading) if effects.ratio else "")
-        yield ("" if release.table else refit) + prose(release.inference.wording)
-    if release.of_units:
-        yield EACH_AS_ONE
-    if release.quality is not None:
-        scale = release.scale_of_target
-        where = "" if scale is None else f", on the scale of {scale}"
-        yield f"Released quality{where}: {release.quality}"
-    notes = release.bounds_notes or ()
-    if len(notes) == 1:
-        yield f"Bounds: {prose(str(notes[0]))}."
-    elif notes:
-        names = [prose(note.name) for note in notes]
-        yield (
-            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
-            f"point, in {listed(names)}; bounds_notes_ has the details."
-        )
-
-
-EACH_AS_ONE = (
-    "Every unit counts as one, whatever the number of its rows: a regression with weights 1/m for "
-    "its m rows, and standard errors that are robust to correlation within units."
-)
 
 
 # --- below the table: footnotes and four lines ----------------------------------------------------

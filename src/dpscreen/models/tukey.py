@@ -39,10 +39,7 @@ class TukeyEM:
     leaves fewer than 3 rows for each weight of a model, there is only a constant. `n_rows` is
     public. The declared bounds do: no tighter ones are needed.
 
-    References
-    ----------
-    K. Amin, M. Joseph, M. Ribero and S. Vassilvitskii (2023). Easy differentially private linear
-    regression. ICLR.
+    After Amin et al. (2023).
     """
 
     epsilon: float
@@ -109,12 +106,7 @@ class KendallTukeyEM(TukeyEM):
                 and that of the rest                            (docs/peers.md, Lemmas 43 and 44)
 
     A quarter of ε is for the choices, alike: as many features as leave rows for the models, at most
-    10.
-
-    References
-    ----------
-    T. Dick, J. Gillenwater and M. Joseph (2023). Better private linear regression through better
-    private feature selection. NeurIPS.
+    10. After Dick, Gillenwater and Joseph (2023).
     """
 
     def _chosen(self, spending: PureSpending, X: Array, y: Array) -> Integers:

@@ -21,13 +21,13 @@ from dpscreen._core.words import (
     whole_percent,
     without_towers,
 )
-from dpscreen.models.explain import limits_of, protection_of, result_of
+from dpscreen.models.explain import sentences
 from dpscreen.models.page.charts import Expected, ExpectedTable, power_chart
 from dpscreen.models.page.curves import curves_of
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import quality_charts
 from dpscreen.models.release import Release, about_facts, promise_of
-from dpscreen.models.summary import Summary, marks_of, reading_of, summary_of
+from dpscreen.models.summary import Summary, marks_of, summary_of
 
 MOST_LISTED = 200
 """Rows of the whole table; what is beyond is in the model file."""
@@ -78,13 +78,13 @@ def render_model_page(
         family=family,
         words=family.words,
         target=shortened(release.target or "the target", 60),
-        result=without_towers(result_of(release)),
+        result=without_towers(" ".join(sentences(release, "result"))),
         about=about_facts(release)[1 if release.target else 0 :],
-        reading=reading_of(release),
+        reading=sentences(release, "reading"),
         footnotes=in_powers(marks_of(release, REASONS)[1]),
         promise=promise_of(release.statement, brief=True),
-        protection=" ".join(protection_of(release.statement)),
-        limits=limits_of(release.statement),
+        protection=" ".join(sentences(release, "protection")),
+        limits=" ".join(sentences(release, "limits")),
         changed=changed,
         drawn=drawn,
         effects=effects_chart(drawn),

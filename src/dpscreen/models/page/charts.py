@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
+from dpscreen._core.pictures import COLOURS, INK, canvas, themed_svg
 from dpscreen._core.words import FALSE_RATE, whole_percent
 from dpscreen.families import Family
-from dpscreen.models.page.effects import WIDTH, Picture
+from dpscreen.models.page.effects import WIDTH, Picture, labelled
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,7 @@ def power_chart(expected: Expected, family: Family) -> Picture:
     down = [min(2 * row.power_se, row.power) for row in expected.rows]
     up = [min(2 * row.power_se, 1 - row.power) for row in expected.rows]
     axes.errorbar(
-        sizes,
-        powers,
-        (down, up),
-        color=CAPTURED,
-        marker="o",
-        markersize=4,
-        linewidth=1.6,
+        sizes, powers, (down, up), color=CAPTURED, marker="o", markersize=4, linewidth=1.6
     )
     axes.axhline(FALSE_RATE, color=PRIVACY, linewidth=0.8, linestyle=(0, (4, 2)))
     axes.axhline(expected.power_wanted, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
@@ -137,9 +131,7 @@ def power_chart(expected: Expected, family: Family) -> Picture:
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.minorticks_off()
     axes.set_ylim(-0.03, 1.06)
-    axes.set_xlabel(f"size of effect ({family.words.effect_axis})", fontsize=9, color=INK)
-    axes.set_ylabel("power", fontsize=9, color=INK)
-    plain_axes(axes)
+    labelled(axes, f"size of effect ({family.words.effect_axis})", "power")
     labels = axes.get_xticklabels()
     if len(labels) > 8:  # every second label is left out where they would touch
         for label in labels[1::2]:

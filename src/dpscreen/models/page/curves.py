@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
+from dpscreen._core.pictures import COLOURS, INK, canvas, themed_svg
 from dpscreen._core.words import figure, plain, shortened
-from dpscreen.models.page.effects import WIDTH, Picture
+from dpscreen.models.page.effects import WIDTH, Picture, labelled
 from dpscreen.tables.arithmetic import Feature
 
 MOST_CURVES = 12
@@ -49,9 +49,7 @@ def _curve(model: Any, name: str, place: int, predicted: str) -> Picture:
         )
     axes.plot(found.index, found["estimate"], color=COLOURS[0], linewidth=1.6)
     axes.axhline(0, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.set_xlabel(shortened(plain(name), 40).replace("$", r"\$"), fontsize=9, color=INK)
-    axes.set_ylabel(f"change of {predicted}", fontsize=9, color=INK)
-    plain_axes(axes)
+    labelled(axes, shortened(plain(name), 40).replace("$", r"\$"), f"change of {predicted}")
     low, high = found["estimate"].idxmin(), found["estimate"].idxmax()
     band = "The band is a 95 % interval at each value." if banded else "There is no band."
     words = (

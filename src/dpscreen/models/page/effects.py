@@ -36,6 +36,13 @@ class Picture:
     words: str
 
 
+def labelled(axes: Axes, across: str, up: str = "") -> None:
+    """Finish axes with their labels."""
+    axes.set_xlabel(across, fontsize=9, color=INK)
+    axes.set_ylabel(up, fontsize=9, color=INK)
+    plain_axes(axes)
+
+
 @dataclass(frozen=True)
 class EffectLine:
     """One feature as it is drawn: the effect, and low end, estimate and high end of its interval.
@@ -137,8 +144,7 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
         _root_axis(axes, [scale(one) for line in lines for one in line.drawn])
     else:
         axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel(shown.label, fontsize=9, color=INK)
-    plain_axes(axes)
+    labelled(axes, shown.label)
     return [line.name for line in lines]
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, logit
 
-from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
+from dpscreen._core.pictures import COLOURS, INK, canvas, themed_svg
 from dpscreen._core.words import figure, whole_percent
 from dpscreen.families import OutcomeQuality
-from dpscreen.models.page.effects import Picture
+from dpscreen.models.page.effects import Picture, labelled
 from dpscreen.models.release import Release
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _reliability(release: Release) -> Picture | None:
     sheet = canvas(SIZE, SIZE)
     axes = sheet.subplots()
     _errorbars(axes, cells, (0.0, 1.0), most=1.0)
-    _finished(axes, "predicted probability", "share of yes, as released")
+    labelled(axes, "predicted probability", "share of yes, as released")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     worst = max(cells, key=lambda one: one.off)
     low, high = worst.ends(1.0)
@@ -142,7 +142,7 @@ def _roc(release: Release) -> Picture | None:
         above = np.append(np.cumsum(np.maximum(counts, 0.0)[::-1])[::-1], 0.0)
         rates.append(above / max(float(above[0]), 1e-300))
     axes.plot(*rates, color=COLOURS[2], marker="o", markersize=3, linewidth=1.6)
-    _finished(axes, "false positive rate", "true positive rate")
+    labelled(axes, "false positive rate", "true positive rate")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     words = (
         f"ROC curve from released counts, with an area of {quality.auc:.2f} "
@@ -159,7 +159,7 @@ def _calibration(release: Release) -> Picture | None:
     sheet = canvas(SIZE, SIZE)
     axes = sheet.subplots()
     _errorbars(axes, cells, (cells[0].low, cells[-1].high))
-    _finished(axes, "predicted mean", "mean outcome, as released")
+    labelled(axes, "predicted mean", "mean outcome, as released")
     worst = max(cells, key=lambda one: one.off)
     low, high = worst.ends()
     words = (
@@ -184,9 +184,3 @@ def _errorbars(
     ends = np.array([one.ends(most) for one in cells]).T
     axes.errorbar(x, y, xerr=np.abs(ranges - x), fmt="none", ecolor=INK, elinewidth=0.8)
     axes.errorbar(x, y, np.abs(ends - y), color=COLOURS[0], marker="o", markersize=4)
-
-
-def _finished(axes: Axes, across: str, up: str) -> None:
-    axes.set_xlabel(across, fontsize=9, color=INK)
-    axes.set_ylabel(up, fontsize=9, color=INK)
-    plain_axes(axes)

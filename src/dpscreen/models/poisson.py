@@ -1,50 +1,20 @@
-"""PrivatePoisson, a table of rate ratios of all features; PrivatePoissonLasso selects features."""
+"""Poisson regression: models of outcomes that are not negative, sparse or as a table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpscreen.families import POISSON, Family
-from dpscreen.models.linear import LOADED, LoadedModel
 from dpscreen.models.private_lasso import SparseModel
 from dpscreen.models.private_ols import TableEstimator
-from dpscreen.models.regression_table import TableModel
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-
-class RateTableModel(TableModel):
-    """Results of a regression table of the logarithms of means."""
-
-    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the mean is multiplied with a step of 1 of each feature.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Coverage: how often such an interval covers its rate ratio; one at a time.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns rate_ratio, low and high, and
-            per_cent, by how many per cent the mean is larger.
-        """
-        found = self._ratios("rate_ratio", level)
-        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
-
-
-class LoadedRateTable(RateTableModel, LoadedModel):
-    """A table of log-means from a file that `save` wrote, with all results of `PrivatePoisson`."""
-
-
-LOADED[POISSON.name] = LoadedModel, LoadedRateTable
+    pass
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivatePoisson(RateTableModel, TableEstimator):
+class PrivatePoisson(TableEstimator):
     """Poisson regression under differential privacy with rate ratios, intervals and tests.
 
     The sibling of `PrivateOLS` for outcomes that are not negative: counts, costs, durations, rates.
@@ -69,23 +39,17 @@ required, rows_per_unit, random_state, schema
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (n_features,), float
-        The released model of the logarithm of the mean for predictions, as in `PrivateOLS`.
-    params, bse, tvalues, pvalues, table_, inference_, nobs
-        As in `PrivateOLS`, of the logarithm of the mean. `rate_ratios` has their exponentials.
-    feature_bounds_, target_bounds_, scale_, n_iter_, n_rows_, bounds_notes_, privacy_
-        As in `PrivateOLS`.
     quality_ : RateQuality
         Deviance explained with a 95 % interval, or not known, and counts and sums by predicted
         mean. Print it.
-    n_features_in_, feature_names_in_, feature_names_out_, columns_
-        As in `PrivateLasso`.
+    coef_, intercept_, params, bse, tvalues, pvalues, table_, inference_, nobs, feature_bounds_, \
+target_bounds_, scale_, n_iter_, n_rows_, fallback_, bounds_notes_, privacy_, n_features_in_, \
+feature_names_in_, feature_names_out_, columns_
+        As in `PrivateOLS`, of the logarithm of the mean. `rate_ratios` has the exponentials.
 
     Notes
     -----
-    Where features are not separable at this budget, the later one is dropped from the table. A
-    feature that noise hides, or all where rounds did not settle, have no interval, and the table
-    says so.
+    As of `PrivateOLS`. Where rounds did not settle no feature has an interval.
 
     Examples
     --------
@@ -104,10 +68,6 @@ required, rows_per_unit, random_state, schema
     family: ClassVar[Family] = POISSON
 
     offset: str | int | None = None
-    quality: bool = True
-    interest: Any = None
-    required: Any = None
-    rows_per_unit: int | None = None  # type: ignore[misc]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -120,37 +80,27 @@ class PrivatePoissonLasso(SparseModel):
 
     Parameters
     ----------
-    epsilon, delta, feature_bounds, categories, fit_intercept, standardize, inference, n_rows, \
-quality, rows_per_unit, random_state, schema
+    epsilon, delta, feature_bounds, categories, n_iter, max_features, fit_intercept, standardize, \
+inference, n_rows, quality, rows_per_unit, random_state, schema
         As in `PrivateLasso`; intervals are of log-means, by the table of `PrivatePoisson`.
     target_bounds : pair
         Public bounds of the outcome, from 0 or above, as in `PrivatePoisson`.
     offset : str or int, default=None
         The name or the place of a feature whose coefficient is 1, as in `PrivatePoisson`; without
         ``inference="split"``.
-    n_iter : int, default=None
-        Number of steps T of a path, which is then taken, as in `PrivateLasso`.
-    max_features : int, default=None
-        At most so many distinct features ever enter the model. Costs nothing.
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (n_features,), float
-        The released model of the logarithm of the mean, in the user's units. It applies to
-        features clipped to `feature_bounds_`, as `predict` does.
     quality_ : RateQuality
-        Deviance explained with a 95 % interval, or not known, on the rows of the fit; with
-        ``inference="split"`` on rows that did not choose the model. Print it.
-    inference_ : Inference
-        Only with ``inference="split"``, of log-means: their exponentials are rate ratios.
-    path_, selected_, feature_bounds_, target_bounds_, scale_, n_iter_, n_rows_, fallback_, \
-bounds_notes_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, columns_
-        As in `PrivateLasso`.
+        Deviance explained, on the rows that `PrivateLasso` measures R² on. Print it.
+    coef_, intercept_, path_, selected_, q_values_, feature_bounds_, target_bounds_, scale_, \
+n_iter_, n_rows_, inference_, fallback_, bounds_notes_, privacy_, n_features_in_, \
+feature_names_in_, feature_names_out_, columns_
+        As in `PrivateLasso`, of the logarithm of the mean: exponentials are rate ratios.
 
     Notes
     -----
-    Coefficients are shrunken, noisy and selected; no standard errors are valid, but those of
-    ``inference="split"``. `PrivatePoisson` has a table of all features with intervals, from all
+    As of `PrivateLasso`. `PrivatePoisson` has a table of all features with intervals, from all
     rows, where they are few enough for one.
 
     Examples
@@ -169,4 +119,3 @@ bounds_notes_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, 
     family: ClassVar[Family] = POISSON
 
     offset: str | int | None = None
-    rows_per_unit: int | None = None  # type: ignore[misc]

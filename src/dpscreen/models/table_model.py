@@ -1,0 +1,146 @@
+"""What statisticians ask of a model with a regression table: tests, effects, mean predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from dpscreen._core.words import listed
+from dpscreen.models.contrasts import Baseline, ContrastResults, PredictionResults
+from dpscreen.models.linear import PrivateLinearModel
+from dpscreen.models.regression_table import RegressionTable, TableReadings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_KEPT = (
+    "fitted values and residuals are a number for each private row, so a private model keeps none. "
+    "predict(X) computes them; they are as private as X."
+)
+
+
+def _shows(ratio: str) -> Callable[[Any], bool]:
+    """Return whether effects are such ratios, of a model."""
+    return lambda model: bool(model.family.words.effects.column == ratio)
+
+
+class TableModel(TableReadings, PrivateLinearModel):
+    """Results of a model with a regression table, fitted or from a file."""
+
+    table_: RegressionTable
+    quality_: Any
+    n_rows_: Any
+
+    @property
+    def rsquared(self) -> float:
+        """Return the released R²; NaN if it is not known (`quality_.r2_reason` says why)."""
+        measures = [one.name for one in self.family.quality_type.measures]
+        if "r2" not in measures:
+            raise AttributeError(f"this model has no R²; quality_ has {listed(measures)}.")
+        quality = getattr(self, "quality_", None)
+        if quality is None:
+            check_is_fitted(self)
+            raise AttributeError("rsquared was not released: fit with quality=True.")
+        return float(quality.r2)
+
+    @property
+    def nobs(self) -> float:
+        """Return the number of rows that rules used: the declared one, or a noisy count."""
+        check_is_fitted(self)
+        return float(self.n_rows_)
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Refuse with an AttributeError: a number for each private row is not kept."""
+        raise AttributeError(NOT_KEPT)
+
+    resid = fittedvalues
+
+    @property
+    def _table(self) -> RegressionTable:
+        check_is_fitted(self)
+        return self.table_
+
+    def get_prediction(self, rows: Any) -> PredictionResults:
+        """Return the mean prediction of each row with its standard error and interval.
+
+        `summary_frame()` has mean, mean_se, mean_ci_lower and mean_ci_upper; of outcomes they are
+        probabilities. Intervals are of the mean: `predict(X, interval=0.9)` is about new outcomes.
+        NaN where a coefficient that counts has no interval; `reasons` says which.
+        """
+        table = self._table
+        if len(table.names) == table.n_features:
+            raise ValueError("mean predictions need a constant: fit with fit_intercept=True.")
+        design = self._features(rows)
+        weights = np.column_stack((design, np.ones(len(design))))
+        index = getattr(rows, "index", None)
+        return PredictionResults.of(table, weights, family=self.family, index=index)
+
+    def effect(
+        self, variable: str, start: Any, stop: Any, *, at: Mapping[str, Any] | None = None
+    ) -> ContrastResults:
+        """Return the effect of moving one variable, in all terms that it is part of.
+
+        It is the change of the linear predictor; of ratios and per cent also on that scale.
+
+        Parameters
+        ----------
+        variable, at
+            As in `partial_effect`; a variable may be a category, too.
+        start, stop : number, or level of a category
+            From where to where it moves, within its declared bounds.
+        """
+        start_row, stop_row = self._features(self._moved(variable, (start, stop), at))
+        weights = np.zeros((1, len(self._table.names)))
+        weights[0, : self._table.n_features] = stop_row - start_row
+        return ContrastResults.of(
+            self._table,
+            weights,
+            title="Effect",
+            names=(f"{variable}: {start} to {stop}",),
+            values=np.zeros(1),
+            scale=self.released().scale_of_effects,
+        )
+
+    def marginal_means(
+        self, variable: str, values: Sequence[Any] = (), *, at: Mapping[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Return mean predictions at values of one variable, others as in `effect`.
+
+        Without `values`, at all levels of a category. Columns are those of
+        `get_prediction(rows).summary_frame()`.
+        """
+        check_is_fitted(self)
+        values = list(values) or list(Baseline.of(self).levels.get(variable, (0, 1)))
+        found = self.get_prediction(self._moved(variable, values, at)).summary_frame()
+        return found.set_axis([f"{variable}={value}" for value in values])
+
+    @available_if(_shows("odds_ratio"))  # type: ignore[untyped-decorator]
+    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the odds are multiplied with a step of 1 of each feature.
+
+        Columns are odds_ratio and, as in `conf_int(level)`, low and high.
+        """
+        return self._ratios("odds_ratio", level)
+
+    @available_if(_shows("rate_ratio"))  # type: ignore[untyped-decorator]
+    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the mean is multiplied with a step of 1 of each feature.
+
+        Columns are rate_ratio, as in `conf_int(level)` low and high, and per_cent, by how many per
+        cent the mean is larger.
+        """
+        found = self._ratios("rate_ratio", level)
+        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
+
+    def _ratios(self, name: str, level: float) -> pd.DataFrame:
+        """Return exponentials of the features' coefficients and of the ends of their intervals."""
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename(name)
+        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
