@@ -19,7 +19,7 @@ from dpscreen.models.release import Release
 from dpscreen.models.table_model import TableModel
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
 
 
 class OutcomeModel(ClassifierMixin):
@@ -64,6 +64,17 @@ class OutcomeModel(ClassifierMixin):
         return tags
 
 
+class OddsTableModel(TableModel):
+    """Results of a regression table of log-odds."""
+
+    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the odds are multiplied with a step of 1 of each feature.
+
+        Columns are odds_ratio and, as in `conf_int(level)`, low and high.
+        """
+        return self._ratios("odds_ratio", level)
+
+
 class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
     """A model of outcomes from a file: `LoadedModel` with `classes_` as `PrivateLogisticLasso`."""
 
@@ -72,7 +83,7 @@ class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
         self.classes_ = np.array(release.classes)
 
 
-class LoadedOddsTable(TableModel, LoadedClassifier):  # type: ignore[misc]
+class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
     """A table of log-odds from a file, with all results of `PrivateLogit`."""
 
 
@@ -147,7 +158,7 @@ privacy_, n_features_in_, feature_names_in_, feature_names_out_, columns_
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivateLogit(OutcomeEstimator, TableEstimator):  # type: ignore[misc]
+class PrivateLogit(OddsTableModel, OutcomeEstimator, TableEstimator):  # type: ignore[misc]
     """Logistic regression under differential privacy with odds ratios, intervals and tests.
 
     The sibling of `PrivateOLS` for binary outcomes: all features, all rows, no selection. Noisy

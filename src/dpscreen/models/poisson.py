@@ -6,15 +6,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpscreen.families import POISSON, Family
+from dpscreen.models.loaded import LOADED, LoadedModel
 from dpscreen.models.private_lasso import SparseModel
 from dpscreen.models.private_ols import TableEstimator
+from dpscreen.models.table_model import TableModel
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
+
+
+class RateTableModel(TableModel):
+    """Results of a regression table of the logarithms of means."""
+
+    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the mean is multiplied with a step of 1 of each feature.
+
+        Columns are rate_ratio, as in `conf_int(level)` low and high, and per_cent, by how many per
+        cent the mean is larger.
+        """
+        found = self._ratios("rate_ratio", level)
+        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
+
+
+class LoadedRateTable(RateTableModel, LoadedModel):
+    """A table of log-means from a file, with all results of `PrivatePoisson`."""
+
+
+LOADED[POISSON.name] = LoadedModel, LoadedRateTable
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivatePoisson(TableEstimator):
+class PrivatePoisson(RateTableModel, TableEstimator):
     """Poisson regression under differential privacy with rate ratios, intervals and tests.
 
     The sibling of `PrivateOLS` for outcomes that are not negative: counts, costs, durations, rates.

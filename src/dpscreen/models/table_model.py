@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.words import listed
@@ -21,11 +20,6 @@ NOT_KEPT = (
     "fitted values and residuals are a number for each private row, so a private model keeps none. "
     "predict(X) computes them; they are as private as X."
 )
-
-
-def _shows(ratio: str) -> Callable[[Any], bool]:
-    """Return whether effects are such ratios, of a model."""
-    return lambda model: bool(model.family.words.effects.column == ratio)
 
 
 class TableModel(TableReadings, PrivateLinearModel):
@@ -118,24 +112,6 @@ class TableModel(TableReadings, PrivateLinearModel):
         values = list(values) or list(Baseline.of(self).levels.get(variable, (0, 1)))
         found = self.get_prediction(self._moved(variable, values, at)).summary_frame()
         return found.set_axis([f"{variable}={value}" for value in values])
-
-    @available_if(_shows("odds_ratio"))  # type: ignore[untyped-decorator]
-    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the odds are multiplied with a step of 1 of each feature.
-
-        Columns are odds_ratio and, as in `conf_int(level)`, low and high.
-        """
-        return self._ratios("odds_ratio", level)
-
-    @available_if(_shows("rate_ratio"))  # type: ignore[untyped-decorator]
-    def rate_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the mean is multiplied with a step of 1 of each feature.
-
-        Columns are rate_ratio, as in `conf_int(level)` low and high, and per_cent, by how many per
-        cent the mean is larger.
-        """
-        found = self._ratios("rate_ratio", level)
-        return found.assign(per_cent=100 * (found["rate_ratio"] - 1))
 
     def _ratios(self, name: str, level: float) -> pd.DataFrame:
         """Return exponentials of the features' coefficients and of the ends of their intervals."""
