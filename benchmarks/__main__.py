@@ -31,6 +31,7 @@ from benchmarks import (
     poisson,
     private_lasso,
     quality,
+    recorder,
     ruler,
     scale,
     sniper,
@@ -70,6 +71,7 @@ BENCHMARKS = {
     "open-problems": open_problems.main,
     "growth": growth.main,
     "sniper": sniper.main,
+    "recorder": recorder.main,
     "inference": inference.main,
     "inference-speed": inference.speed,
     "panels": panels.main,
@@ -92,6 +94,7 @@ LONG = {
     "heaps",
     "inference",
     "sniper",
+    "recorder",
     "panels",
 }
 BY_NAME = {"history", "tables-quality", "quality", "ruler", "studio"} | LONG

@@ -12,9 +12,11 @@ own. What is printed is the certified part of the claimed ρ, and the same with 
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from benchmarks.timing import repeats
 from dpscreen.audit.audit import clopper_pearson
 from dpscreen.privacy import (
     ZCDP,
+    Accountant,
     DiscreteGaussian,
     GaussianVector,
     LaplaceNoisyMax,
@@ -32,6 +35,14 @@ from dpscreen.privacy import (
     SecureNoise,
     SignedNoisyMax,
 )
+from dpscreen.privacy.accountant import (
+    release_gram,
+    release_histograms,
+    release_sums,
+    release_triangle,
+)
+from dpscreen.rows.score_index import ScoreIndex
+from dpscreen.solvers.tukey import SafetyTest
 
 Array = Any
 MISS = 1e-3
@@ -57,6 +68,43 @@ class Pair:
         return replace(self, mechanism=replace(self.mechanism, scale=self.mechanism.scale / CUT))
 
 
+@dataclass(frozen=True)
+class Booked:
+    """A function of the package that finds a sensitivity, makes its noise and books a cost.
+
+    `scale` is that of the noise over what the claimed cost takes.
+    """
+
+    release: Callable[[Accountant, Array, ZCDP], tuple[Array, float]]
+    claimed: ZCDP
+    scale: float = 1.0
+
+    @property
+    def cost(self) -> ZCDP:
+        return self.claimed
+
+    def __call__(self, values: Array, noise: Any) -> Array:
+        spent = ZCDP(self.claimed.rho / Fraction(self.scale) ** 2)
+        return self.release(Accountant(noise, limit=spent), values, spent)[0].ravel()
+
+
+@dataclass(frozen=True)
+class NearThreshold:
+    """The safety test of TukeyEM, a number away from its threshold: ε-DP, so ε²/2-zCDP."""
+
+    claimed: ZCDP
+    scale: float = 1.0
+
+    @property
+    def cost(self) -> ZCDP:
+        return self.claimed
+
+    def __call__(self, values: int, noise: Any) -> Array:
+        epsilon = Fraction(math.sqrt(2 * float(self.claimed)) / self.scale)
+        test = SafetyTest(epsilon, 1e-6)
+        return np.array([test(test.threshold + values, noise)], dtype=np.float64)
+
+
 # --- inputs ---------------------------------------------------------------------------------------
 
 
@@ -65,6 +113,45 @@ def pairs() -> Iterator[Pair]:
     for rho in (0.05, 0.5, 2.0):
         yield from gaussians(ZCDP(rho))
         yield from choices(ZCDP(rho))
+        yield from booked(ZCDP(rho))
+
+
+WHOLE = 2**28
+"""Units in one, of sums over rows."""
+
+NORM = 2.0
+"""The norm of the row that is added to sums: four cells of 1."""
+
+
+def booked(cost: ZCDP) -> Iterator[Pair]:
+    """Yield sums and counts to which the row is added that moves them most."""
+    row = np.full(4, WHOLE, dtype=np.int64)
+    square = np.full((4, 4), WHOLE, dtype=np.int64)
+
+    def histograms(accountant: Accountant, values: Array, spent: ZCDP) -> tuple[Array, float]:
+        return release_histograms(accountant, values, cost=spent, purpose="counts")
+
+    def sums(accountant: Accountant, values: Array, spent: ZCDP) -> tuple[Array, float]:
+        given = {"units_per_one": WHOLE, "change": NORM, "cost": spent}
+        return release_sums(accountant, values, purpose="sums", **given)
+
+    def matrix(release: Any) -> Any:
+        def found(accountant: Accountant, values: Array, spent: ZCDP) -> tuple[Array, float]:
+            given = {"units_per_one": WHOLE, "row_norm": NORM, "cost": spent}
+            whole, noise = release(accountant, values, purpose="matrix", **given)
+            return whole[np.triu_indices(4)], noise
+
+        return found
+
+    one = np.zeros((3, 4), dtype=np.int64)
+    one[:, 0] = 1
+    yield Pair("release_histograms", Booked(histograms, cost), 0 * one, one)
+    for start in (0, WHOLE // 2**12 - 1):  # the second one is next to where sums are floored
+        yield Pair("release_sums", Booked(sums, cost), 0 * row + start, row + start)
+    yield Pair("release_triangle", Booked(matrix(release_triangle), cost), 0 * square, square)
+    yield Pair("release_gram", Booked(matrix(release_gram), cost), 0 * square, square)
+    for below in (-1, 0):
+        yield Pair("safety test", NearThreshold(cost), below, below + 1)
 
 
 def gaussians(cost: ZCDP) -> Iterator[Pair]:
@@ -94,6 +181,8 @@ def choices(cost: ZCDP) -> Iterator[Pair]:
     laplace = LaplaceNoisyMax(1.0, 2.0 / np.sqrt(2 * float(cost)))
     one_number = np.array([-whole // 2], dtype=np.int64)
     yield Pair("signed noisy max", signed, one_number, -one_number)
+    indexed = ScoreIndex(one_number), ScoreIndex(-one_number)
+    yield Pair("signed noisy max, indexed", signed, *indexed)
     for d in (2, 3, 10):
         rise = np.where(np.arange(d) == 0, whole, -whole)
         # The first choice is as likely as all others together, half-way between both inputs.
@@ -108,6 +197,7 @@ def choices(cost: ZCDP) -> Iterator[Pair]:
         yield Pair("noisy max, one-sided", half, apart, apart + one)
         yield Pair("signed noisy max", signed, np.zeros(d, dtype=np.int64), one)
         yield Pair("signed noisy max", signed, -one, np.zeros(d, dtype=np.int64))
+        yield Pair("signed noisy max, indexed", signed, ScoreIndex(0 * one), ScoreIndex(one))
         centre = np.where(np.arange(d) == 0, -0.5 + laplace.scale * np.log(d - 1), 0.5)
         rises = np.where(np.arange(d) == 0, 1.0, -1.0)
         yield Pair("Laplace noisy max", laplace, centre, centre + rises)
@@ -122,8 +212,10 @@ def drawn(mechanism: Any, values: Array, count: int, noise: Any) -> Array:
         d = len(values)
         return mechanism(np.tile(values, count), noise).reshape(count, d)
     found = [mechanism(values, noise) for _ in range(count)]
+    if isinstance(found[0], np.ndarray):
+        return np.array(found)
     places = [2 * one.feature + (one.sign > 0) if hasattr(one, "feature") else one for one in found]
-    return np.eye(2 * len(values))[np.asarray(places, dtype=np.int64)]
+    return np.eye(2 * values.size)[np.asarray(places, dtype=np.int64)]
 
 
 def certified(pair: Pair, count: int, miss: float, noise: Any) -> float:

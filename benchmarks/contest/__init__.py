@@ -4,7 +4,7 @@ The rules are in README.md beside this file. `contest` runs the open and the loc
 logs the run in `runs.jsonl` and rewrites the page; `contest-open` runs the open ones alone, as
 often as you like, and prints. `contest-page` writes the page anew from the records of the last
 run. `contest-synthetic` is the division of least squares on synthetic data, which is slow.
-`DPSCREEN_TABLES` chooses open tables by a part of their name,
+`DPSCREEN_TABLES` chooses open tables by a part of their name (`contest-synthetic`: by names),
 `DPSCREEN_METHODS` methods by name, `DPSCREEN_LOOSENESS` other bounds; records are kept in
 dpscreen-contest/.
 """
@@ -124,7 +124,14 @@ def main_synthetic() -> None:
     name = "regression, synthetic data"
 
     def made() -> Iterator[Block]:
-        entries = [one for one in manifest() if not one.locked and one.division == "regression"]
+        chosen = os.environ.get("DPSCREEN_TABLES", "").split()
+        entries = [
+            one
+            for one in manifest()
+            if not one.locked
+            and one.division == "regression"
+            and (one.name in chosen or not chosen)
+        ]
         for entry, numbers in loaded(tuple(entries)):
             if numbers.X.shape[1] < synthetic.MOST_COLUMNS:
                 draw = play.bounded(entry, numbers)
