@@ -18,6 +18,7 @@ _REPLACED = (
     (r"\\gt\b", ">"),
     (r"\\dots\b", r"\\ldots"),
     (r"‖", r"\\Vert "),
+    (r"\\bar\b", r"\\overline"),
     (r"\\mathrel\{(.*?)\}", r"\1"),
     (r"\\(t?frac)\s*(\w)\s*(\w)", r"\\\1{\2}{\3}"),
     (r"\\(hat|tilde)\s*(\\[a-z]+|\w)", r"{\\\1{\2}{}}"),
@@ -30,7 +31,8 @@ def as_mathml(formula: str, *, block: bool) -> str:
     text = formula.strip()
     for pattern, known in _REPLACED:
         text = re.sub(pattern, known, text)
-    return tex2mathml(text, as_block=block)
+    drawn = tex2mathml(text, as_block=block)
+    return re.sub(r"<mo[^>]*>\|</mo>", '<mo lspace="0" rspace="0" stretchy="false">|</mo>', drawn)
 
 
 def _written(node: nodes.Element, *, block: bool) -> str:
