@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from pyarrow.dataset import dataset
 from scipy import stats
 
 from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, PrivatePoisson, load, scan
@@ -147,6 +148,20 @@ def test_curvatures_from_a_scratch_file_are_the_same(estimator, target, outcome,
     for what in ("coef_", "bse", "n_rows_"):
         assert np.array_equal(getattr(there, what), getattr(here, what)), what
     assert str(there.quality_) == str(here.quality_)
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dask about pandas
+def test_rows_of_dask_are_grouped_where_they_can_be(tmp_path):
+    dataframe, frame = pytest.importorskip("dask.dataframe"), panel(8, 400)
+    lazy = dataframe.from_pandas(frame, npartitions=3)
+    ols = PrivateOLS(schema=schema(), **BUDGET)
+    with pytest.raises(ValueError, match=r"write it as X\.to_parquet"):
+        ols.fit(lazy)
+    lazy.to_parquet(tmp_path / "folder")
+    want = ols.fit(frame).coef_
+    np.testing.assert_array_equal(ols.fit(dataset(tmp_path / "folder")).coef_, want)
+    in_threads = PrivateOLS(**BUDGET, **BOUNDS).fit(lazy[NAMES], lazy["y"], unit=lazy["who"])
+    np.testing.assert_array_equal(in_threads.coef_, want)
 
 
 def test_the_statement_and_the_file_say_for_whom(tmp_path):

@@ -331,8 +331,9 @@ def _dask_rows_of_schema(estimator: BaseEstimator, X: Any) -> RowSource:
     schema = estimator.schema_
     if schema.unit is not None:
         raise ValueError(
-            "rows of one unit may lie in several partitions of a Dask frame: write it as a file, "
-            "for dpscreen.scan, or take the unit out of the schema."
+            "rows of one unit may lie in several partitions of a Dask frame: write it as "
+            'X.to_parquet("folder"), and fit pyarrow.dataset.dataset("folder"), whose rows are '
+            "grouped first."
         )
     names = schema.feature_names
     read = read_lazily(X, partial(_features_and_target, schema=schema), [*names, _TARGET])
