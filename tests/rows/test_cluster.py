@@ -179,8 +179,8 @@ def test_a_worker_without_memory_says_so_and_the_first_failure_is_the_answer():
     failed = worker._safely(full)
     assert failed.reason == "a worker ran out of memory."
     answers = {"a": 1, "b": failed, "c": 2}
-    assert worker.summed([("a",), ("c",)], answers.get, ()) == 3
-    assert worker.summed([("a",), ("b",), ("c",)], answers.get, ()) is failed
+    assert worker.summed(["a", "c"], answers.get, ()) == 3
+    assert worker.summed(["a", "b", "c"], answers.get, ()) is failed
 
 
 def test_a_connection_that_breaks_is_reported_and_not_quoted():

@@ -22,6 +22,7 @@ from dpscreen.rows.source import ArrayRows, Count, PublicUnits, RowsLost, RowSou
 from dpscreen.rows.worker import (
     Failed,
     Key,
+    Part,
     Work,
     answer_part,
     checked,
@@ -50,7 +51,7 @@ class Partition:
     chosen: Mask | None = None
 
     @property
-    def asked_with(self) -> tuple[Any, ...]:
+    def for_workers(self) -> Part:
         """Return what a worker needs of it."""
         return self.X, self.y, self.chosen, self.key
 
@@ -136,7 +137,7 @@ class Crew:
     def _submit(self, work: Work, group: Group, args: tuple[Any, ...]) -> Any:
         home = self._homes.get(group[0].X.key)
         pinned = {} if home is None else {"workers": [home]}
-        given = [part.asked_with for part in group]
+        given = [part.for_workers for part in group]
         return self._client.submit(work, given, *args, pure=False, **pinned)
 
 

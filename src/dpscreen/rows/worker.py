@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.parts import Question, RowPart
 from dpscreen.rows.source import Count, PublicUnits
 
 Work = Callable[..., Any]
 Key = tuple[str, str]
 """A fit, and one partition of its rows; on the lattice, of one design of them."""
+Part = tuple[Any, Any, Mask | None, Key]
+"""Features and target of a partition, which of its rows are meant, and what it is kept under."""
 
 _KEPT = 512
 _lock = Lock()
@@ -83,58 +85,39 @@ def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> An
     return made
 
 
-def count_part(
-    X: Any,
-    y: Any,
-    chosen: Mask | None,
-    key: Key,
-    n_features: int,
-    side: str,
-    count: Count,
-    args: tuple[Any, ...],
-) -> Any:
+def _held(part: Part, n_features: int) -> tuple[Array, Array]:
+    """Return the rows of a partition, from the cache if they are still there."""
+    X, y, chosen, key = part
+    rows: tuple[Array, Array] = _kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))
+    return rows
+
+
+def count_part(part: Part, n_features: int, side: str, count: Count, args: tuple[Any, ...]) -> Any:
     """Return a count of the features or of the target of one partition."""
-
-    def work() -> Integers:
-        rows, target = _kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))
-        return count(rows if side == "features" else target, *args)
-
-    return _safely(work)
+    which = ("features", "target").index(side)
+    return _safely(lambda: count(_held(part, n_features)[which], *args))
 
 
-def answer_part(
-    X: Any,
-    y: Any,
-    chosen: Mask | None,
-    key: Key,
-    design: str,
-    units: PublicUnits,
-    question: Question,
-) -> Any:
+def answer_part(part: Part, design: str, units: PublicUnits, question: Question) -> Any:
     """Return one partition's answer, from the cache if it is still there."""
+    run, name = part[-1]
 
     def make() -> RowPart:
-        rows = _kept(_rows, key, lambda: _rows_of(X, y, len(units.feature_bounds), chosen))
-        return RowPart(units.lattice_design(*rows))
+        return RowPart(units.lattice_design(*_held(part, len(units.feature_bounds))))
 
-    def work() -> Integers:
-        part: RowPart = _kept(_parts, (key[0], key[1] + design), make)
-        return part.answer(question)
-
-    return _safely(work)
+    return _safely(lambda: _kept(_parts, (run, name + design), make).answer(question))
 
 
-def part_length(given: list[tuple[Any, ...]], n_features: int) -> Any:
+def part_length(given: list[Part], n_features: int) -> Any:
     """Return the number of rows of one partition, once all its cells have been looked over."""
-    X, y, chosen, key = given[0]
-    return _safely(lambda: len(_kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))[1]))
+    return _safely(lambda: len(_held(given[0], n_features)[1]))
 
 
-def summed(given: list[tuple[Any, ...]], work: Work, args: tuple[Any, ...]) -> Any:
+def summed(given: list[Part], work: Work, args: tuple[Any, ...]) -> Any:
     """Return the sum of the answers of several partitions, or the first failure."""
     total: Any = 0
-    for one in given:
-        found = work(*one, *args)
+    for part in given:
+        found = work(part, *args)
         if isinstance(found, Failed):
             return found
         total = total + found
