@@ -8,6 +8,8 @@ the inputs of one half only. For every transcript, honest or wild, as a proof is
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from replay_sources import (
     FILES,
     KINDS,
     OF_FILES,
+    SCHEMA,
     from_csv,
     from_encoded_frame,
     from_parquet,
@@ -29,6 +32,7 @@ from replays import (
     DEFAULTS,
     QUIET,
     STYLES,
+    EveryTable,
     Neighbours,
     OddsOfSigns,
     OfSigns,
@@ -39,10 +43,12 @@ from replays import (
     wild,
 )
 
-from dpscreen.privacy import ZCDP, Accountant, Budget
+from dpscreen import PrivateLasso, scan
+from dpscreen.privacy import ZCDP, Accountant, Budget, named_seed
 from dpscreen.privacy.replay import record
 from dpscreen.solvers import base as solving
 from dpscreen.solvers import engine, selection, split
+from dpscreen.tables.schema import TableSchema
 
 PROVEN = [case for case in CASES if not case.published]
 SIZES, FEW = (1, 2, 9, 60, 200), (1, 5, 50)
@@ -139,6 +145,31 @@ def test_a_person_moves_no_input_beyond_what_was_booked(case, source, folder):
 @examples(40)
 def test_a_person_moves_no_input_beyond_what_was_booked_widely(case, source, folder, told):
     assert too_far_for_a_person(case, source, folder, told) == []
+
+
+FORMULA = "score ~ bs(age, knots=[40, 60]) + arm*smoker + visits"
+OF_FORMULA = {"formula": FORMULA, "unit": "person", "rows_per_unit": 3}
+OF_TERMS = {
+    "lasso": partial(PrivateLasso, max_features=2),
+    "table": EveryTable,
+    "table of interest": partial(EveryTable, interest=["visits"], required=["smoker"]),
+}
+
+
+@pytest.mark.parametrize("name", OF_TERMS)
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_person_moves_no_input_of_a_formula_beyond_what_was_booked(name, share, tmp_path):
+    """One table is a frame, the other a file: the rows that count are the same in both."""
+    schema = TableSchema.from_dict(SCHEMA | {"dpscreen": OF_FORMULA})
+    seeds = named_seed(f"{name} {share}"), named_seed(f"{name} {share} again")
+    for kind, seed in product(("plain", "full of holes", "few people"), seeds):
+        fewer, more = tables_with_one_more_person(kind, seed, 50)
+        more.to_csv(tmp_path / f"{kind}{seed}.csv", index=False)
+        tables = (fewer,), (scan(tmp_path / f"{kind}{seed}.csv", schema),)
+        model = OF_TERMS[name](epsilon=40.0, delta=1e-6, random_state=7, schema=schema)
+        found = moves_between(model, tables, steer=wild(seed, share))
+        assert max(move.part for move in found) > 0
+        assert [move.purpose for move in found if not move.within] == []
 
 
 # --- what others found by recording and replaying -------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -243,3 +245,18 @@ def test_lemmas_91_and_92_one_row_moves_every_sum_by_no_more_than_is_booked(seed
 
 
 UNITS_OF = {"score": float(LEVELS**2), "gram": float(LEVELS**2)}
+FAR = (5e-324, 1e-17, 1 / 64, 1.0, 31.999, 32.0, 700.0, 1.7e308, np.inf)
+
+
+def test_no_predictor_or_outcome_leads_a_deviance_out_of_its_clip():
+    """Nor does any make NumPy warn, which would depend on the rows."""
+    fitted = np.array([0.0, *FAR, *(-one for one in FAR)])
+    outcomes = np.array([0.0, 5e-324, 2.3e-308, 1e-17, 0.5, 1 - 2.0**-53, 1.0])
+    for row in product(fitted, outcomes, (0.0, -1.0, -700.0), (1e-300, 1e-16, 1.0, 66.0)):
+        one, outcome, shift, most = (np.array([number]) for number in row)
+        count, total = fits.deviance_total(one, outcome, float(shift[0]), float(most[0]))
+        assert count == 1
+        assert 0 <= total <= LEVELS
+        table = fits.calibration_sums(one, outcome, np.array([-3.0, -1.0]), float(most[0]))
+        assert table[0].sum() == LEVELS
+        assert 0 <= table[1].sum() <= LEVELS

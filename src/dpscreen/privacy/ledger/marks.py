@@ -56,9 +56,9 @@ class KnownRows:
         """Remember rows, if they are known or nothing is; or raise `OtherRows` without `others`."""
         if self.marks and not marks & self.marks and not others:
             raise OtherRows(
-                f"The ledger {home} has booked other rows than these: no column is the same in "
-                "every cell. Nothing was booked. If they belong to its data set, as when rows "
-                "were added or corrected, use --other-rows, in Python "
+                f"The ledger {home} has booked other rows than these: no column of many values is "
+                "the same in every cell. Nothing was booked. If they belong to its data set, as "
+                "when rows were added or corrected, use --other-rows, in Python "
                 "PrivacyLedger(path, other_rows=True), in the studio --no-check."
             )
         if not marks <= self.marks:
