@@ -380,6 +380,12 @@ def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
         for model in ("private-logistic", "private-logit", "private-ols", "private-lasso"):
             tab.click(f"#model-{model}")
             serious(tab)
+        tab.evaluate("document.querySelector('#column').selectedIndex = 1")
+        for kind, shown in (("square", ".chips"), ("logarithm", "#refusal")):
+            tab.evaluate(f"document.querySelector('button[value={kind}]').click()")
+            tab.until(f"document.querySelector('{shown}') && document.readyState == 'complete'")
+            tab.evaluate("document.querySelector('#column').selectedIndex = 1")
+            serious(tab)
         tab.click("#intervals-private-lasso")
         serious(tab)
         for reached in (

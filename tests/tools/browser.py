@@ -176,8 +176,9 @@ class Browser:
         )
 
     def prefer(self, scheme: str) -> None:
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.send("Emulation.setEmulatedMedia", features=[feature])
+        wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wanted.items()]
+        self.send("Emulation.setEmulatedMedia", features=features)  # what moves is clicked beside
 
     def seen(self, method: str) -> list[dict[str, Any]]:
         """Return the parameters of these events since the page was opened."""
