@@ -130,7 +130,7 @@ def heard(work) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _as_in_a_new_process():
-    refits.forget_fits()
+    refits._TALLIES.clear()
 
 
 def together(fits, epsilon=1):

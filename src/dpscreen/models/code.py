@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from dpscreen._core.words import did_you_mean, letters, plain
+from dpscreen.models.explain import sentences
 from dpscreen.models.raw import (
     CELL,
     Cell,
@@ -69,28 +70,18 @@ def formula_of(
     )
 
 
-def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
-    """Yield what a reader of the formula should know, a line each."""
+def notes_of(release: Release, language: str, dialect: str | None = None) -> list[str]:
+    """Return what a reader of the formula should know, a line each."""
     target = release.about.get("target") or release.declared_target[0] or "the target"
-    what = release.words(release.family.words.predicted, target=target)
-    yield plain(f"{release.estimator}: {what}")
-    yield statement_for(release, force=True)["privacy"]
-    if release.clips_features:
-        yield "Features are clipped to the bounds with which the model was fitted."
-    yield from release.family.target.clipped
-    if release.schema is None:
-        yield "True counts as 1 and false as 0; numbers must not be missing."
-    else:
-        yield "Columns are those of the raw table. Missing cells count as they did in the fit."
-    if language == "sql":
-        yield (
-            f"SQL of {dialect or USUAL_DIALECT}. Texts are compared as the database compares them, "
-            "which must be case-sensitive."
-        )
-    if language == "excel":
-        cells = cells_of(raw_model_of(release))
-        yield "Cells: " + ", ".join(f"{cell} {plain(name)}" for name, cell in cells)
-        yield "A text where a number or a date belongs gives #N/A, unless it is a missing value."
+    return sentences(
+        release,
+        "formula",
+        predicted=release.words(release.family.words.predicted, target=target),
+        promise=statement_for(release, force=True)["privacy"],
+        language=language,
+        dialect=dialect or USUAL_DIALECT,
+        cells=cells_of(raw_model_of(release)) if language == "excel" else (),
+    )
 
 
 def _texts(term: Lookup | Line) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """`model.explain()`: paragraphs for anyone who has to decide, every number in them computed.
 
-The text is the template `explain.txt`, whose paragraphs pages show, too.
+The text is the template `explain.txt`, whose paragraphs pages and formulas show, too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def explanation_of(release: Release) -> str:
     return "\n\n".join(filter(None, map(" ".join, found)))
 
 
-def sentences(release: Release, paragraph: str) -> list[str]:
+def sentences(release: Release, paragraph: str, **more: Any) -> list[str]:
     """Return the sentences of a paragraph of the text."""
     shown = {
         "release": release,
@@ -55,6 +55,7 @@ def sentences(release: Release, paragraph: str) -> list[str]:
         "effects_are": about_effects(release),
         "predictions": about_predictions(release),
         "notes": release.bounds_notes or (),
+        **more,
     }
     text = getattr(_template().make_module(shown), paragraph)()
     return [line.strip() for line in text.split("\n") if line.strip()]

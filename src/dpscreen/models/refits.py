@@ -51,11 +51,6 @@ _TALLIES: list[Tally] = []
 _LOCK = Lock()
 
 
-def forget_fits() -> None:
-    """Begin to count anew, as in a new process."""
-    _TALLIES.clear()
-
-
 def count_fit(values: Words | None, cost: ZCDP, delta: float) -> None:
     """Count a fit that has spent its budget, and warn if some of its rows were fitted before."""
     tally = Tally(1, cost, values)

@@ -300,22 +300,6 @@ class Release:
             limit=self.max_features,
         )
 
-    @property
-    def why_no_intervals(self) -> str | None:
-        """Return why there are no intervals, in one sentence; None if there are."""
-        if self.inference is not None:
-            return None if self.inference.available else self.inference.wording
-        sparse = self.family.sparse.estimator
-        if self.estimator not in (sparse, "FreeScreen"):
-            return (
-                f"There are no intervals: {self.estimator} has none; {sparse} with "
-                "inference='split' gives them."
-            )
-        return (
-            "There are no intervals: the model was not fitted with inference='split', and for "
-            "coefficients that are shrunken, noisy and selected the usual ones would be wrong."
-        )
-
 
 ABOUT = ("target", "author", "date", "purpose")
 
