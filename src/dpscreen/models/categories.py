@@ -86,6 +86,10 @@ class FrameColumns:
 
     def of_numbers(self, frame: Any) -> Any:
         """Return the columns of a frame that are no categories."""
+        if not is_frame(frame):
+            raise ValueError(
+                "this model has categories: X must be a data frame, with the columns of the fit."
+            )
         return frame[[name for name in self.names if name not in self.levels]]
 
     def encoded(self, frame: Any, numbers: Array) -> Array:

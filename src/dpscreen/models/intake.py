@@ -474,22 +474,13 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
 
 def _encoded(columns: FrameColumns, X: Any) -> Array:
     """Return the features of a frame with categories, or say what is wrong without quoting it."""
-    given = _numbers_of(columns, X)
+    given = columns.of_numbers(X)
     numbers = np.empty((len(X), 0))
     if len(given.columns):
         _refuse_text(given, None)
         look = partial(check_array, given, dtype=np.float64, input_name="X")
         numbers = _without_quoting(look, given)
     return columns.encoded(X, numbers)
-
-
-def _numbers_of(columns: FrameColumns, X: Any) -> Any:
-    """Return those columns of a frame that are no categories."""
-    if not is_frame(X):
-        raise ValueError(
-            "this model has categories: X must be a data frame, with the columns of the fit."
-        )
-    return columns.of_numbers(X)
 
 
 def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
@@ -568,7 +559,7 @@ def _matrix(estimator: BaseEstimator, X: Any) -> Any:
     if sparse.issparse(X):
         return X
     columns = _with_levels(estimator)
-    frame = X if columns is None else _numbers_of(columns, X)
+    frame = X if columns is None else columns.of_numbers(X)
     if any(dtype.fill_value != 0 for dtype in frame.dtypes):
         raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
     if any(map(is_truth, frame.dtypes)):
