@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from functools import cache
 from typing import Any
 
@@ -78,34 +79,20 @@ SATURATED = 16
 """Log-odds beyond which a probability stays as it is: it is within 2^−23 of 0 or 1 there."""
 
 CELLS_PER_UNIT = 64
-_BITS = 192
+EXACT = Context(prec=60)
+"""Decimals, so that every machine has the same tables: a library's exponential may differ."""
 
 
-def _powers(count: int) -> Iterator[int]:
-    """Yield e^0, e^(−1/64), … in whole numbers of 2^−192.
-
-    By whole numbers alone, so that every machine has the same tables: a library's exponential may
-    differ in the last bit.
-    """
-    one, decay, term = 1 << _BITS, 0, 1 << _BITS
-    for k in range(1, 40):  # e^(−1/64) by its series, whose terms alternate
-        decay += term
-        term = -(term // (CELLS_PER_UNIT * k))
-    power = one
-    for _ in range(count):
+def _powers(last: int) -> Iterator[Decimal]:
+    """Yield e^0, e^(−1/64), …, e^−last."""
+    decay, power = EXACT.exp(EXACT.divide(Decimal(-1), CELLS_PER_UNIT)), Decimal(1)
+    for _ in range(last * CELLS_PER_UNIT + 1):
         yield power
-        power = power * decay >> _BITS
+        power = EXACT.multiply(power, decay)
 
 
-PROBABILITIES = (
-    np.array(
-        [
-            (((1 << _BITS + 53) // ((1 << _BITS) + power)) + 1) >> 1
-            for power in _powers(SATURATED * CELLS_PER_UNIT + 1)
-        ],
-        dtype=np.float64,
-    )
-    / 2.0**52
+PROBABILITIES = 2.0**-52 * np.array(
+    [round(EXACT.divide(2**52, EXACT.add(1, power))) for power in _powers(SATURATED)]
 )
 """σ(0), σ(1/64), …, σ(16), each rounded to 2^−52."""
 RISES = np.append(np.diff(PROBABILITIES), 0.0)
@@ -137,13 +124,7 @@ LOGISTIC = Loss("logistic", logistic_residuals, bound=1.0, curvature=0.25)
 FADED = 32
 """Means stay as they are below e^−32 of the largest one."""
 
-
-POWERS = (
-    np.array(
-        [power >> (_BITS - 52) for power in _powers(FADED * CELLS_PER_UNIT + 1)], dtype=np.float64
-    )
-    / 2.0**52
-)
+POWERS = 2.0**-52 * np.array([int(EXACT.multiply(2**52, power)) for power in _powers(FADED)])
 """e^0, e^(−1/64), …, e^(−32), each rounded to 2^−52."""
 FALLS = np.append(np.diff(POWERS), 0.0)
 
