@@ -94,7 +94,8 @@ class Measured:
     @property
     def line(self) -> str:
         """Return the measures in one line, and on which rows they are."""
-        return f"{self._shown()}; {'in-sample' if self.in_sample else 'on rows held out'}."
+        where = "in-sample" if self.in_sample else "on rows held out"
+        return f"{self._shown()}{self._compared()}; {where}."
 
     @property
     def mean_outcome(self) -> float | None:
