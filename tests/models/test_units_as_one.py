@@ -18,6 +18,7 @@ from dpscreen.privacy.budget import ALL_ROWS, Unit
 from dpscreen.rows import spool
 from dpscreen.tables.reading import read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema
+from tools.command import invoke
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 NAMES, MOST = ["a", "b", "c"], 6
@@ -162,6 +163,28 @@ def test_rows_of_dask_are_grouped_where_they_can_be(tmp_path):
     np.testing.assert_array_equal(ols.fit(dataset(tmp_path / "folder")).coef_, want)
     in_threads = PrivateOLS(**BUDGET, **BOUNDS).fit(lazy[NAMES], lazy["y"], unit=lazy["who"])
     np.testing.assert_array_equal(in_threads.coef_, want)
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "outcome"),
+    [
+        ("ols", number("y", 40), np.asarray),
+        ("logit", {"name": "y", "type": "boolean"}, lambda y: y > 3),
+    ],
+)
+def test_the_command_line_fits_them(model, target, outcome, tmp_path):
+    frame = panel(9)
+    frame.assign(y=outcome(frame["y"])).to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "schema.json").write_text(json.dumps(schema(target=target).to_dict()))
+    order = ("--schema", tmp_path / "schema.json", "--epsilon", 3, "--delta", "1e-6")
+    place = tmp_path / "model.json"
+    done = invoke("fit", tmp_path / "rows.csv", *order, "--model", model, "-o", place)
+    assert done.exit_code == 0, done.stderr
+    assert "units (a noisy count)" in done.stdout
+    found = load(place)
+    assert found.privacy_.unit == "one value of the column 'who' (at most 6 rows)"
+    low, high = found.conf_int().loc["b"]
+    assert low < high < 0
 
 
 def test_the_statement_and_the_file_say_for_whom(tmp_path):

@@ -124,9 +124,10 @@ def _family_of(method: str) -> Family:
 def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
     _check(method, order)
-    known = _parameters_of(METHODS[method])
-    given = {name: one for name, one in order.parameters.items() if name in known}
-    model = METHODS[method](**given)
+    kind = METHODS[method]
+    # Where units count, the rows say whose they are.
+    known = _parameters_of(kind) - ({"rows_per_unit"} if kind.averages_units else set())
+    model = kind(**{name: one for name, one in order.parameters.items() if name in known})
     model.check_parameters()
     return model
 
