@@ -107,7 +107,7 @@ class LoadedTable(TableModel, LoadedModel):
 
 
 LOADED: dict[str, tuple[type[LoadedModel], type[LoadedModel]]] = {}
-"""What a file becomes, by family, if not these: a model, or one with a regression table."""
+"""What a file of a family becomes, without and with a regression table, if classes of its own."""
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:
