@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, outcome
 from dpscreen.families import family_of
 from dpscreen.studio.questions import CHOICES
+from dpscreen.tables.columns.base import NumberMarks
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.formula import FormulaProblem, name_in_formula, read_formula
 from dpscreen.tables.proposals import propose
@@ -82,35 +84,25 @@ def kind_of(entry: Mapping[str, Any]) -> str:
     return {"any": SKIP, "string": CATEGORY if "constraints" in entry else TEXT}.get(word, word)
 
 
-AROUND = re.compile(r"\s*([+-]?)[^\d.,+-]*([+-]?[.,]?\d.*?)[^\d.,]*")
-"""A number with signs or words around it, as in $100,000 or 12 %, which tables may have too."""
+def _typed(text: str, decimal: str) -> Any:
+    """Return the number that a text spells, read as cells are; else the text, or None if empty."""
+    import pyarrow as pa
 
+    from dpscreen.tables.encode import numbers_in
 
-def _pointed(typed: str, decimal: str) -> str:
-    """Return a number as typed with a decimal point, nothing between thousands or around it."""
-    between, found = BETWEEN[decimal], AROUND.fullmatch(typed.replace("\u2212", "-"))
-    text = typed if found is None else found[1] + found[2]
-    grouped = rf"[+-]?[1-9]\d{{0,2}}([{between}]\d{{3}})+([{decimal}]\d*)?"
-    plain = text.replace(between, "") if re.fullmatch(grouped, text.strip()) else text
-    pointed = plain.replace(decimal, ".")
-    return pointed if isinstance(_number(pointed), int | float) else typed.replace(decimal, ".")
-
-
-def _number(text: str) -> Any:
-    """Return the number that a text spells; the text itself if it spells none."""
-    text = text.strip().replace("\u2212", "-")
-    try:
-        value = float(text)
-        return int(value) if value.is_integer() and abs(value) < 1e15 else value
-    except (ValueError, OverflowError):
-        return text or None
+    bare = text.strip().replace("\u2212", "-")
+    marks = NumberMarks(decimal, BETWEEN[decimal], bare=False)
+    value = float(numbers_in(pa.array([bare]), marks=marks)[0])
+    if math.isnan(value):
+        return bare or None
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
 def _numbers(text: str, decimal: str) -> list[float] | None:
     """Return the numbers of a list in increasing order; None if it is none."""
     apart = r"[;\s]+" if decimal == "," else r"[;,\s]+"
     parts = [one.strip(",") for one in re.split(apart, text) if one.strip(",")]
-    found = [_number(_pointed(one, decimal)) for one in parts]
+    found = [_typed(one, decimal) for one in parts]
     numbers = found and all(isinstance(one, int | float) for one in found)
     return sorted(set(found)) if numbers else None
 
@@ -243,7 +235,7 @@ class Draft:
         if kind == CATEGORY:
             entry["constraints"] = {"enum": read}
         elif kind in ("number", "integer"):
-            least, most = (_number(_pointed(one, self.decimal)) for one in (low, high))
+            least, most = (_typed(one, self.decimal) for one in (low, high))
             entry["constraints"] = {"minimum": least, "maximum": most}
         elif kind == "date":
             entry["constraints"] = {"minimum": low.strip() or None, "maximum": high.strip() or None}
@@ -262,7 +254,7 @@ class Draft:
         if kind in (SKIP, TEXT):
             value = None
         elif value is not None and (is_number or entry["type"] == "integer"):
-            value = _number(_pointed(value, self.decimal))
+            value = _typed(value, self.decimal)
         elif value is not None and kind == "boolean":
             value = TRUTHS.get(value.lower(), value)
         wanted = transform if is_number and transform != "none" else None

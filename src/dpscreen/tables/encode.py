@@ -210,7 +210,7 @@ class _StoredCells:
         self._column = column
 
     def numbers(self, *, marks: NumberMarks, missing: Sequence[str]) -> Array:
-        return self._each(partial(_numbers, marks=marks, missing=missing))
+        return self._each(partial(numbers_in, marks=marks, missing=missing))
 
     def number_places(
         self, levels: Sequence[Level], *, marks: NumberMarks, missing: Sequence[str]
@@ -254,13 +254,16 @@ def _days(cells: Any, *, form: str) -> Array:
     written = written_days(cells, form) if _is_text(cells.type) else np.full(len(cells), np.nan)
     if not is_digits(form):
         return written
-    values = _numbers(cells)
+    values = numbers_in(cells)
     whole = np.where((values >= 0) & (values < 1e8) & (values % 1 == 0), values, 0.0)
     digits = pc.utf8_lpad(pc.cast(pa.array(whole.astype(np.int64)), pa.string()), 8, "0")
     return np.where(np.isnan(written), written_days(digits, form), written)
 
 
-def _numbers(cells: Any, *, marks: NumberMarks = PLAIN_MARKS, missing: Sequence[str] = ()) -> Array:
+def numbers_in(
+    cells: Any, *, marks: NumberMarks = PLAIN_MARKS, missing: Sequence[str] = ()
+) -> Array:
+    """Return the numbers of Arrow cells; NaN for what is none, or is missing."""
     if _is_text(cells.type):
         parsed = _parsed(cells, marks, missing)
     elif pa.types.is_decimal(cells.type):  # by their digits, to be rounded once
@@ -275,7 +278,7 @@ def _numbers(cells: Any, *, marks: NumberMarks = PLAIN_MARKS, missing: Sequence[
 
 
 def _unit_ids(cells: Any, *, whole: bool, missing: Sequence[str] = ()) -> Objects:
-    spelled = cells if _is_text(cells.type) else _spelled(_numbers(cells))
+    spelled = cells if _is_text(cells.type) else _spelled(numbers_in(cells))
     ids = pc.ascii_trim_whitespace(_missing_texts(spelled, missing))
     if whole:
         ids = _missing_texts(_whole(ids), _whole(pa.array(missing, pa.string())).to_pylist())
@@ -289,7 +292,7 @@ def _whole(ids: Any) -> Any:
     fits = pc.match_substring_regex(ids, _WHOLE)
     spelled = pc.replace_substring_regex(ids, _WHOLE, r"\1\2")
     spelled = pc.if_else(pc.equal(spelled, "-0"), "0", spelled)
-    exact = np.abs(_numbers(pc.if_else(fits, spelled, None))) < EXACT
+    exact = np.abs(numbers_in(pc.if_else(fits, spelled, None))) < EXACT
     return pc.fill_null(pc.if_else(pc.and_(fits, pa.array(exact)), spelled, ""), "")
 
 
@@ -312,10 +315,10 @@ def _word_places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> In
         codes = np.array(places.to_numpy(zero_copy_only=False), dtype=np.int64)
         left = codes == UNKNOWN
         if left.any() and any(isinstance(value, float) for value in every):
-            numbers = _numbers(cells.filter(pa.array(left)))
+            numbers = numbers_in(cells.filter(pa.array(left)))
             codes[left] = _number_places(numbers, every, otherwise=UNKNOWN)
     else:
-        codes = _number_places(_numbers(cells), every)
+        codes = _number_places(numbers_in(cells), every)
     first = {value: place for place, value in reversed([*enumerate(every)])}
     codes = np.array([*map(first.__getitem__, every), MISSING, UNKNOWN])[codes]
     named = codes >= 0
