@@ -193,23 +193,13 @@ def new_schema(
     `numeric_names` says that they are names.
     """
     header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
-    written = how_written(header, dialect)
-    sheet = written.pop("sheet", None)
-    encoding = {"encoding": written.pop("encoding")} if "encoding" in written else {}
-    if sheet is not None:
-        written["sheetName" if isinstance(sheet, str) else "sheetNumber"] = sheet
-    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in header.names]
-    for field in fields:
+    columns: dict[str, Any] = {name: {} for name in header.names}
+    made, _ = descriptor_of({"missing": [""], "columns": columns} | how_written(header, dialect))
+    for field in made["fields"]:
         if field["name"] != unit:
             field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
-    return {
-        "$schema": PROFILE,
-        "fields": fields,
-        "missingValues": [""],
-        **encoding,
-        **({"dialect": written} if written else {}),
-        "dpscreen": dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={}),
-    }
+    block = dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={})
+    return {"$schema": PROFILE} | made | {"dpscreen": block}
 
 
 def new_toml_schema(

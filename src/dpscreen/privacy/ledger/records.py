@@ -1,6 +1,7 @@
-"""Whom a ledger counts for: one kind of unit, as costs for rows and for people do not add up.
+"""What a ledger holds: an account, and reservations that form a chain of hashes.
 
-A reservation may name its unit, at the end of its detail: "… [unit: one row]".
+It counts for one kind of unit, as costs for rows and for people do not add up. A reservation may
+name its unit, at the end of its detail: "… [unit: one row]".
 """
 
 from __future__ import annotations
