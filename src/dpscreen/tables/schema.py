@@ -198,7 +198,7 @@ def new_schema(
     for field in made["fields"]:
         if field["name"] != unit:
             field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
-    block = {"target": target, "unit": unit, "rows_per_unit": None, "fill": {}, "transform": {}}
+    block = made["dpscreen"] | {"target": target, "unit": unit, "rows_per_unit": None}
     return {"$schema": PROFILE} | made | {"dpscreen": block}
 
 
