@@ -200,7 +200,7 @@ def test_what_is_typical_fills_missing_cells_where_the_proposal_is_taken():
     interview, wrong = answered(document, "", "", "18 to 90", "0 to 9")
     assert wrong == []
     assert interview.document["columns"] == {
-        "weight_kg": {"bounds": [0, 300], "fill": 75},
+        "weight_kg": {"bounds": [0, 300]},
         "age": {"bounds": [18, 90]},  # what was typed is not what was proposed
         "cost": {"bounds": [0, 9]},
     }

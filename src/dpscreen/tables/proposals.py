@@ -41,7 +41,6 @@ class Proposal:
     measured_in : the unit of measurement, such as "kg"; "" if the name implies none
     why : one sentence for anyone who decides
     sure : whether it can stand without being asked about; else it is a suggestion to confirm
-    typical : what a missing cell may count as; or None
     """
 
     name: str
@@ -51,7 +50,6 @@ class Proposal:
     measured_in: str = ""
     why: str = ""
     sure: bool = False
-    typical: float | None = None
 
     @property
     def is_feature(self) -> bool:

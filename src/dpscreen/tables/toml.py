@@ -277,8 +277,7 @@ def settings_proposed(found: Proposal) -> dict[str, Any]:
         return {}
     if found.kind == "date":
         return {"bounds": [datetime.date.fromisoformat(day) for day in found.bounds]}
-    fill = {} if found.typical is None else {"fill": found.typical}
-    return {"bounds": list(found.bounds)} | fill
+    return {"bounds": list(found.bounds)}
 
 
 def toml_text(
