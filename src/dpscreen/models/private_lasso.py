@@ -80,7 +80,8 @@ class SparseModel(ScalingModel):
         if self.inference is not None and unit.rows_per_unit > 1:
             raise ValueError(
                 "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
-                "so intervals that count them as if they were would be too short."
+                "so intervals that count them as if they were would be too short. "
+                f"{self.family.table.estimator} counts units."
             )
         if self.inference is not None and self.offset is not None:
             raise ValueError(
