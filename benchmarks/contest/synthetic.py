@@ -24,7 +24,7 @@ from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, NoisyMax
 from dpscreen.privacy.accountant import release_histograms
 
 Array = Any
-CELLS, MOST_COLUMNS, STEPS = 16, 12, 300
+CELLS, MOST_COLUMNS, STEPS = 16, 12, 1000
 FINE = 2**10
 
 
@@ -136,7 +136,7 @@ def _tree(mbi: Any, cells: Cells, n_rows: int, budget: Budget, noise: Noise) -> 
     )
     tables = {edge: np.asarray(model.project(edge).values) for edge in edges}
     np.random.seed(int(noise.words(1)[0] % 2**32))  # what mbi draws from
-    found = model.synthetic_data(rows=n_rows).df
+    found = model.synthetic_data(n_rows, "sample").df  # "round" makes columns dependent
     codes = np.column_stack([found[j] for j in range(len(cells.shape))])
     return cells.drawn(codes), tree_moments(cells.middles, tables)
 
@@ -161,7 +161,7 @@ def _adaptive(
     )
     keys = {name: list(range(count)) for name, count in zip(names, cells.shape, strict=True)}
     table = context.query(rho=rho).contingency_table(keys=keys, algorithm=dp.mbi.AIM(queries=2))
-    found = table.release().synthesize(n_rows).drop_nulls()
+    found = table.release().synthesize(n_rows, method="sample").drop_nulls()
     return cells.drawn(found.select(names).to_numpy()), None
 
 
