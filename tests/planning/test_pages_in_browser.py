@@ -221,7 +221,7 @@ def test_every_stop_of_the_keyboard_can_be_seen(tab):
         )
     assert stops[0][0] == "skip"
     assert {"scroll", "SUMMARY"} <= {name for name, _ in stops}
-    assert all(outline == "solid" for name, outline in stops if name != "BODY")
+    assert {outline for name, outline in stops if name != "BODY"} == {"solid"}, stops
 
 
 @other_models
