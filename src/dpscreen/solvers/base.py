@@ -159,12 +159,11 @@ class Task:
     `deviation` is the target's, `spread` the features' on the lattice. The last column of the
     design is the constant, if there is an intercept. `at_ends` are the features whose rows share
     one value, and the end of the declared bounds at which that is. With a `point_mass` most rows
-    share one value of the target; `centre_error` is how far its mean may be from the released
-    centre, and `asymmetry` the part of its squares that one side has more. `narrowed` says that
-    features are clipped to less than their declared bounds. `residual` is the standard deviation of
-    outcomes, where `deviation` is that of predictors. `offset_weight` is that of the offset on the
-    lattice. `keep` holds weights that are released
-    already, for a fit that fails numerically later.
+    share one value of the target; `asymmetry` is the part of its squares that one side has more.
+    `narrowed` says that features are clipped to less than their declared bounds. `residual` is the
+    standard deviation of outcomes, where `deviation` is that of predictors. `offset_weight` is that
+    of the offset on the lattice. `keep` holds weights that are released already, for a fit that
+    fails numerically later.
     """
 
     spending: Spending
@@ -174,7 +173,6 @@ class Task:
     choices: Choices
     at_ends: tuple[tuple[int, str], ...] = ()
     point_mass: bool = False
-    centre_error: float = math.inf
     asymmetry: float = 0.0
     narrowed: bool = False
     family: Family = GAUSSIAN
@@ -183,12 +181,6 @@ class Task:
     residual: float | None = None
     offset_weight: float = 0.0
     keep: Callable[[Solution], None] = lambda _: None
-
-    @property
-    def constant_scale(self) -> float:
-        """Return the prior standard deviation of the constant."""
-        own = self.family.has_scale and self.family.quadratic
-        return min(self.deviation, self.centre_error) if own else 1.0
 
     @property
     def residual_scale(self) -> float:
@@ -380,15 +372,13 @@ def move_constant(task: Task, point: ExactPoint, by: float) -> None:
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:
     """Release how far to move the intercept: −Σψ_c(r) over n times the mean curvature.
 
-    One row moves the sum by at most c. Where the centre of the target is known to some error, no
-    further than that is worth beside the noise (docs/theory/mechanisms.md, Lemma 1).
+    One row moves the sum by at most c (docs/theory/mechanisms.md, Lemma 1).
     """
     clip = min(clip, task.design.loss.bound)
     noisy, noise = task.spending.release_sum(
         point.residual_total(clip), most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
     )
     curvature = task.regime.n_rows * task.family.mean_curvature(task.start, 0.0)
-    known = 1 / (1 + (noise / curvature / task.centre_error) ** 2)
     # The expected share of noise is taken off (James and Stein).
     shrunk = noisy * max(0.0, 1 - (noise / noisy) ** 2) if noisy else 0.0
-    return clamp(-known * shrunk / curvature, -clip, clip)
+    return clamp(-shrunk / curvature, -clip, clip)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, clamp
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
+from dpscreen.privacy.accountant import release_gram, release_sums
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import LEVELS, ShortRows
 from dpscreen.solvers import rules
@@ -25,13 +25,10 @@ from dpscreen.solvers.base import (
     Solution,
     Spending,
     Task,
-    intercept_move,
-    move_constant,
     release_scale,
     scale_cost,
 )
 from dpscreen.solvers.posterior import (
-    LocalCurvature,
     Posterior,
     Score,
     q_values,
@@ -54,27 +51,18 @@ while the factor times the step is below two."""
 GRAM_PART = 0.2
 """The part of the engine's budget for the Gram matrix (tuned)."""
 
-LEAST_SIGNAL = 0.3
+LEAST_SIGNAL = 0.8
 """The least n√(2ρ), in d^1.5, at which d features are fitted at once (tuned)."""
 
 SIGNAL_PER_CLIP = 50.0
 """How much n√(2ρ)/d is for each standard deviation at which residuals are clipped (tuned)."""
 
-WIDEST_CLIP = 3.0
-"""The widest clip of residuals that noise alone decides, in standard deviations (conventional)."""
-
 DRIFT = 0.25
 """The squared relative change, from one score to another, of a curvature that is not the same
 everywhere (conventional)."""
 
-CENTRE_SHARE = 0.015
-"""The part of the engine's budget for each of the two releases that centre residuals (tuned)."""
-
-CENTRE_OCTAVES = 10
-"""How many octaves beyond their scale residuals are looked for (conventional)."""
-
-DETECTED = 4.0
-"""How many standard deviations of its noise a count must exceed to be detected (conventional)."""
+WIDEST_CLIP = 3.0
+"""The widest clip of residuals, in standard deviations (conventional)."""
 
 
 def most_columns(regime: Regime) -> int:
@@ -96,7 +84,7 @@ def suits_dense(regime: Regime) -> bool:
 
 def dense_clip(regime: Regime) -> float:
     """Return where a fit of all features clips residuals, in standard deviations, about."""
-    return residual_clip(regime, regime.n_features + 1, regime.rho * (1 - GRAM_PART) / ROUNDS)
+    return residual_clip(regime, regime.n_features + 1)
 
 
 def n_passes(task: Task) -> int:
@@ -104,14 +92,10 @@ def n_passes(task: Task) -> int:
     return ROUNDS + 1 + (0 if is_dense(task) else task.path_steps)
 
 
-def residual_clip(regime: Regime, n_columns: int, rho: float) -> float:
-    """Return where residuals are clipped, in standard deviations, for a score that costs `rho`.
-
-    By how much signal there is, and as far as privacy noise stays below sampling noise.
-    """
-    widest, _ = rules.refit_clips(regime, n_columns, rho)
+def residual_clip(regime: Regime, n_columns: int) -> float:
+    """Return where residuals are clipped, in standard deviations, by how much signal there is."""
     signal = regime.depth(regime.rho) / n_columns
-    return clamp(signal / SIGNAL_PER_CLIP, 1.0, max(widest, WIDEST_CLIP))
+    return clamp(signal / SIGNAL_PER_CLIP, 1.0, WIDEST_CLIP)
 
 
 class Engine:
@@ -127,19 +111,15 @@ class Engine:
         largest = math.sqrt(task.family.loss.curvature)
         self.scale = task.residual_scale if task.family.has_scale else largest
 
-        # What is left of the budget: for the matrix, scales, centring, and scores.
+        # What is left of the budget: for the matrix, scales, and scores.
         budget, width = task.spending.remaining, len(self._columns)
         gram_cost, scale = budget * Fraction(GRAM_PART), scale_cost(task, budget)
-        centred = bool(scale.rho) and task.choices.intercept and task.choices.clip is None
-        centre = budget * Fraction(CENTRE_SHARE * int(centred))
-        left = budget.rho - gram_cost.rho - 2 * centre.rho - (ROUNDS - 1) * scale.rho
-        self._scale_cost, self._centre_cost, self._score_cost = scale, centre, ZCDP(left) / ROUNDS
+        left = budget.rho - gram_cost.rho - (ROUNDS - 1) * scale.rho
+        self._scale_cost, self._score_cost = scale, ZCDP(left) / ROUNDS
 
         # Where residuals are clipped, in standard deviations, and the norm of rows.
-        cost = float(self._score_cost)
-        self._clip = residual_clip(task.regime, width, cost)
-        _, length = rules.refit_clips(task.regime, width, cost)
-        norm = min(length * task.spread, 1.0) * math.sqrt(width)
+        self._clip = residual_clip(task.regime, width)
+        norm = min(task.spread, 1.0) * math.sqrt(width)
         if task.choices.row_norm is not None:
             norm = min(norm, math.hypot(task.choices.row_norm, task.spread))
         self._rows = norm_clipped(task, self._columns, norm)
@@ -153,7 +133,8 @@ class Engine:
             cost=gram_cost,
             purpose="Gram matrix",
         )
-        prior = task.constant_scale / self._units[len(features) :]
+        own = task.family.has_scale and task.family.quadratic
+        prior = (task.deviation if own else 1.0) / self._units[len(features) :]
         square = task.regime.n_rows * task.spread**2
         self.posterior = Posterior(gram, noise, square, prior**2)
 
@@ -180,8 +161,8 @@ class Engine:
             constant = float(self.point.weights[task.n_features :].sum())
             size = family.mean_curvature(constant, self.posterior.spread(features, n) ** 2)
             dispersion = family.dispersion(self.scale, size) / task.regime.thinning
-            curvature = LocalCurvature(size, dispersion, 0.0 if family.quadratic else DRIFT)
-            self.posterior.update(Score(at, score, noise), curvature)
+            drift = 0.0 if family.quadratic else DRIFT
+            self.posterior.update(Score(at, score, noise), size, dispersion, drift)
             way = self.posterior.mean - at
             self._move(STEP * family.damping(self.posterior.spread(way, n)) * way)
 
@@ -199,27 +180,6 @@ class Engine:
         self._move(sparse - self._coefficients)
         for feature in self.features[sparse[:n_features] == 0]:
             self.point.zero(int(feature))
-
-    def centre(self) -> None:
-        """Move the constant to where residuals have no mean, up to where they are detected.
-
-        Clips that suit most rows leave out rows that are far off on one side, and with them much of
-        what costs or claims add up to (docs/theory/engine.md, Lemma 23).
-        """
-        task, cost = self._task, self._centre_cost
-        if not cost.rho:
-            return
-        sizes = self.point.residual_counts(math.ldexp(self.scale, CENTRE_OCTAVES))
-        starts = LEVELS >> np.arange(CENTRE_OCTAVES, 0, -1)
-        noisy, noise = release_histograms(
-            task.spending.accountant,
-            np.add.reduceat(sizes, np.append(0, starts + 1))[None, :],
-            cost=cost,
-            purpose="magnitudes of residuals, for the intercept",
-        )
-        last = int(np.flatnonzero(noisy[0] > DETECTED * noise).max(initial=0))
-        by = intercept_move(task, self.point, math.ldexp(self.scale, last), cost)
-        move_constant(task, self.point, by)
 
     @property
     def q_values(self) -> Array:
@@ -290,5 +250,4 @@ def _finished(task: Task, point: ExactPoint, features: Integers, found: Solution
     engine.scale = min(engine.scale, found.deviation)
     engine.run()
     engine.sparsify()
-    engine.centre()
     return replace(found, weights=point.weights, deviation=engine.scale, q_values=engine.q_values)

@@ -29,10 +29,9 @@ ROUNDS, ROUND_SHARE, NORM_SHARE, GRAM_SHARE = 3, 0.03, 0.01, 0.25
 """Most whitening rounds; shares of the table's budget for one, for a histogram of row norms, and
 for the last Gram matrix. Tuned."""
 
-NOISE_LEVEL, LONGER, WHITENED = 0.3, 1.5, 0.5
-"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n; squared
-norm, over its mean, up to which they keep theirs whatever the least spread; and the noise from
-which on features are not whitened, as whitening would follow the noise. Tuned."""
+NOISE_LEVEL, LONGER = 0.3, 1.5
+"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n; and squared
+norm, over its mean, up to which they keep theirs whatever the least spread. Tuned."""
 
 RESOLVED, DETECTED = 3.5, 4.5
 """Standard deviations of noise from which on a direction is resolved, and a count detected. Tuned.
@@ -141,26 +140,23 @@ class Conditioner:
 def release_conditioner(task: TableTask, margin: float, most: float, last: float) -> Conditioner:
     """Release whitened rows and their Gram matrix, after up to three whitening rounds.
 
-    There are none where their noise is large. Rows are clipped to `margin` times the largest norm
-    that is detected, to `most`, and to what noise permits. A level varies no more than clipped rows
-    let it. The `last` share is for the last matrix (docs/theory/mechanisms.md, Lemma 26;
-    docs/theory/tables.md, Lemma 36).
+    As far as noise explains a matrix, features are taken to be uncorrelated. Rows are clipped to
+    `margin` times the largest norm that is detected, to `most`, and to what noise permits. A level
+    varies no more than clipped rows let it. The `last` share is for the last matrix
+    (docs/theory/mechanisms.md, Lemma 26; docs/theory/tables.md, Lemmas 36 and 62).
     """
     n, k = task.n_rows, len(task.columns)
     spread = np.append(task.wide.left, 1.0)[task.columns]
     levels = np.append(is_yes_no(task.wide.units.feature_bounds), False)[task.columns]
     matrix = spread[:, None] * np.diag(task.scales_per_cell)
 
-    def noise_level(square: float, share: float) -> float:
-        """Return the spectral norm of a Gram matrix's noise over n, for rows of that norm²."""
-        return math.sqrt(2 * k) * (square / math.sqrt(2 * float(task.share(share)))) / n
-
     def release(margin: float, share: float, what: str) -> Conditioner:
         mean = SQUARED_NORM * k
         least, longest = math.sqrt(mean), _release_longest(task, matrix)
         longest = min(max(longest, least / 1.2), most)
-        # Up to `LONGER` times the mean where the noise of all directions permits it.
-        square = NOISE_LEVEL / noise_level(1.0, share)
+        # Up to `LONGER` times the mean where the noise of all directions permits it: that has a
+        # spectral norm of √(2k)·norm²/√(2ρ).
+        square = NOISE_LEVEL * n * math.sqrt(float(task.share(share)) / k)
         permitted = max(mean, min(square, LONGER * mean), square * float(spread.min()) ** 2)
         norm = max(min(margin * longest, math.sqrt(permitted)), least)
         rows = MixedRows.near(task.columns, matrix / norm)
@@ -174,13 +170,14 @@ def release_conditioner(task: TableTask, margin: float, most: float, last: float
         longest = min(longest, norm, math.sqrt(LEVERAGE * k))
         return Conditioner(rows, norm, norm**2 * gram, norm**2 * noise, spread, longest)
 
-    hidden = noise_level(SQUARED_NORM * k, ROUND_SHARE) > WHITENED
-    for _ in range(0 if hidden else ROUNDS):
+    for _ in range(ROUNDS):
         found = release(1.2, ROUND_SHARE, "whitening")
         level = math.sqrt(2 * k) * found.noise
         detected = np.sqrt(np.maximum(np.diag(found.gram), level) / n)
         spread = np.where(levels, np.minimum(detected, spread), spread)
-        matrix, resolved = replace(found, spread=spread).whitening(n)
+        shrunk = Curvature.of(found).shrunk_to(n * np.diag(spread**2))
+        found = replace(found, gram=shrunk.matrix, noise=shrunk.noise, spread=spread)
+        matrix, resolved = found.whitening(n)
         if resolved:
             break
     return release(margin, last, "whitened")

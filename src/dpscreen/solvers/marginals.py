@@ -92,9 +92,6 @@ they lie within 0.67, of a Laplace or exponential one within 0.48. Conventional.
 ONE_POINT = 0.7
 """Share of rows in one place from which on a column is constant as far as is detected. Tuned."""
 
-SKEWED = 0.31
-"""Distance of mean and median of an exponential column, in standard deviations. Conventional."""
-
 AT_END = 0.02
 """How near to an end of the declared bounds a centre is at it, in half-widths. Conventional."""
 
@@ -106,10 +103,6 @@ LOG_ODDS = 2.0
 
 SQUARED_NORM = 1.0
 """Least squared norm to which rows are clipped in a table, per column: its mean. Conventional."""
-
-TABLE_MARGINALS = 2.0
-"""Share of marginals in a table over that in a sparse model: few rows beside a point mass may be
-all that determines a coefficient. Tuned."""
 
 TABLE_RANGE = 256.0
 """Half-width of a feature's clipping range in a table, in scales; the lattice divides that by 2^14.
@@ -387,17 +380,15 @@ class TargetMarginal:
     """Centre and scale of the target, in the user's units.
 
     With a `point_mass` most rows share one value: `scale` is that of the others, about it, and
-    `spread` that of all. `centre_error` is how far the mean may be from the centre, and
-    `asymmetry` the part of its squared distances from the centre that one side has more. `start` is
-    where the constant of a model begins, from the centre. `residual` is the standard deviation of
-    outcomes, where `scale` is that of predictors.
+    `spread` that of all. `asymmetry` is the part of its squared distances from the centre that one
+    side has more. `start` is where the constant of a model begins, from the centre. `residual` is
+    the standard deviation of outcomes, where `scale` is that of predictors.
     """
 
     centre: float
     scale: float
     spread: float
     point_mass: bool = False
-    centre_error: float = math.inf
     asymmetry: float = 0.0
     start: float = 0.0
     residual: float | None = None
@@ -439,7 +430,6 @@ def release_target(
         beside = distances.detected * (within[:, None] < _OUTER_ENDS)
         n_beside = max(float(beside.sum()), 1.0)
         scale = float(distances.scales(beside, n_beside)[0]) or scale
-    error = math.hypot(float(np.sqrt(fit.centre_variance)[0]), SKEWED * scale)
     squares, n_octaves = distances.detected[0] * _SQUARES, len(OCTAVES)
     left, right = float(squares[:n_octaves].sum()), float(squares[n_octaves:].sum())
     middle, half = float(low / 2 + high / 2), float(high / 2 - low / 2)
@@ -448,7 +438,6 @@ def release_target(
         half * min(scale, 1.0),
         half * min(max(spread, scale * (at_end or not point_mass)), 1.0),
         point_mass,
-        math.inf if point_mass else half * error,
         abs(right - left) / max(right + left, 1e-300),
     )
 
@@ -632,12 +621,11 @@ def release_marginals(
     choices: Choices,
     *,
     even: bool = False,
-    more: float = 1.0,
 ) -> Marginals | None:
     """Release centres, scales and clipping ranges of features; None: the bounds are all there is.
 
-    `even` says that bounds which are even about zero declare columns about zero; `more` multiplies
-    the share of the budget (docs/theory/marginals.md, Lemma 22).
+    `even` says that bounds which are even about zero declare columns about zero
+    (docs/theory/marginals.md, Lemma 22).
     """
     auto = choices.standardize == "auto"
     if not choices.standardize or rows.keeps_zero or (auto and choices.row_norm is not None):
@@ -652,7 +640,7 @@ def release_marginals(
     centres, scales = found.centres.copy(), found.scales.copy()
     two, constant = found.two.copy(), found.constant.copy()
     if located:
-        part = min(more * rules.marginals_share(regime, len(numeric)), rules.MOST_MARGINALS)
+        part = rules.marginals_share(regime, len(numeric))
         if rules.resolves_moments(regime, len(numeric)):
             share, measured = part / 3, np.concatenate((numeric, binary))
             part -= share
@@ -788,7 +776,6 @@ def _on_lattice(
         1.0,
         choices,
         point_mass=target.point_mass,
-        centre_error=target.centre_error,
         asymmetry=target.asymmetry,
         family=family,
         start=target.start,
@@ -873,7 +860,7 @@ def standardise_widely(
         target = release_target(spending, singles, bounds[1], family=family)
         target = replace(target, scale=target.spread)
     if found is None:
-        found = release_marginals(spending, singles, bounds[0], choices, more=TABLE_MARGINALS)
+        found = release_marginals(spending, singles, bounds[0], choices)
     longest = math.sqrt(SQUARED_NORM * ((n_columns or len(bounds[0])) + choices.intercept))
     if found is None:
         found = Marginals.declared_only(representable(bounds[0]))

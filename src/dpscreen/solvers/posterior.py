@@ -42,30 +42,20 @@ class Score:
     noise: float
 
 
-@dataclass(frozen=True)
-class LocalCurvature:
-    """What relates scores to coefficients at some round.
-
-    `size` is the mean curvature of the loss, `dispersion` the variance of a residual over it, and
-    `drift` the squared relative change of the curvature from one score to another.
-    """
-
-    size: float
-    dispersion: float
-    drift: float = 0.0
-
-
 class Posterior:
     """Mean and covariance of the coefficients, relative to where the iterations started.
 
     `gram` is Σxxᵀ with noise of standard deviation `noise` on the diagonal and 1/√2 of that beside
-    it; `square` is about n times the variance of a column. The last coefficients are of constants,
-    with the prior variances `constants`. All others have independent Cauchy priors of one scale.
+    it, so of spectral norm √(2k) times that; `square` is about n times the variance of a column. No
+    eigenvalue is taken to be lower than noise may have made it. The last coefficients are of
+    constants, with the prior variances `constants`. All others have independent Cauchy priors of
+    one scale.
     """
 
     def __init__(self, gram: Array, noise: float, square: float, constants: Array) -> None:
         values, vectors = np.linalg.eigh(gram)
-        self._values, self._vectors = lifted(values, noise, square), vectors
+        floor = max(NOISE_FLOOR * noise * math.sqrt(2 * len(gram)), VALUE_FLOOR * square)
+        self._values, self._vectors = np.maximum(values, floor), vectors
         self._lift = self._values - values
         self._gram = (vectors * self._values) @ vectors.T
         self._noise, self._constants = noise, constants
@@ -76,26 +66,28 @@ class Posterior:
         """Return the root mean square of what a move changes in the predictors."""
         return math.sqrt(max(float(move @ self._gram @ move), 0.0) / n_rows)
 
-    def update(self, score: Score, curvature: LocalCurvature) -> None:
+    def update(self, score: Score, curvature: float, dispersion: float, drift: float = 0.0) -> None:
         """Take in a score, and recompute mean and covariance from all of them.
 
-        Each counts by its squared error as a score at the present coefficients: noise of the
-        matrix, and a curvature that changes, grow with the distance at which it was released.
+        `curvature` is that of the loss in the mean, `drift` its squared relative change from one
+        score to another, and `dispersion` the variance of a residual over it. Each score counts by
+        its squared error as one at the present coefficients: noise of the matrix, and a curvature
+        that changes, grow with the distance at which it was released.
         """
         self._scores.append(score)
-        gram, squares = curvature.size * self._gram, []
+        gram, squares = curvature * self._gram, []
         for one in self._scores:
             way = self.mean - one.at
-            astray = (curvature.size * self._noise) ** 2 * float(way @ way)
-            drift = curvature.drift * float(((gram @ way) ** 2).mean())
-            squares.append(one.noise**2 + astray + drift)
+            astray = (curvature * self._noise) ** 2 * float(way @ way)
+            drifted = drift * float(((gram @ way) ** 2).mean())
+            squares.append(one.noise**2 + astray + drifted)
         precisions = 1 / np.array(squares)
         weights = precisions / precisions.sum()
         pooled = weights @ np.array([one.value + gram @ one.at for one in self._scores])
 
         # Gθ is known with independent errors along the axes of G.
-        values, vectors = curvature.size * self._values, self._vectors
-        noises = 1 / precisions.sum() + curvature.dispersion * values
+        values, vectors = curvature * self._values, self._vectors
+        noises = 1 / precisions.sum() + dispersion * values
         along = vectors.T @ pooled
         self._estimate, self._variances = along / values, noises / values**2
         at = weights @ np.array([one.at for one in self._scores])
@@ -148,22 +140,6 @@ class Posterior:
         astray = astray + self._lift**2 * float((self._estimate**2).mean())
         errors = self._variances + astray / self._values**2
         return np.asarray(self._vectors @ self._estimate / np.sqrt(self._vectors**2 @ errors))
-
-
-def lifted(values: Array, noise: float, square: float) -> Array:
-    """Return eigenvalues of a noisy Gram matrix, none lower than noise may have made it.
-
-    Noise of standard deviation σ on the diagonal and σ/√2 beside it has spectral norm σ√(2k), and
-    adds (k + 1)σ²/2 to the mean square of eigenvalues about their mean. Those below the mean are
-    shrunk to it by that part; those above keep their size, because steps with too small a matrix
-    overshoot.
-    """
-    k, mean = len(values), float(values.mean())
-    apart = float(((values - mean) ** 2).mean())
-    part = min(1.0, (k + 1) / 2 * noise**2 / max(apart, 1e-300))
-    shrunk = values + part * np.maximum(mean - values, 0.0)
-    floor = max(NOISE_FLOOR * noise * math.sqrt(2 * k), VALUE_FLOOR * square)
-    return np.asarray(np.maximum(shrunk, floor))
 
 
 # --- which coefficients are not zero --------------------------------------------------------------

@@ -212,9 +212,6 @@ def smallest_weight(regime: Regime, *, deviation: float, spread: float) -> float
 
 # --- the refit ------------------------------------------------------------------------------------
 
-PRIVATE_PART = 0.25
-"""The variance of privacy noise over that of sampling, up to which clips are loosened. Tuned."""
-
 ROWS_PER_REFIT = 10
 """Least number of rows for each feature that is fitted at once. Conventional."""
 
@@ -230,15 +227,6 @@ def refit_share(regime: Regime) -> float:
 def most_refitted(regime: Regime) -> int:
     """Return how many features are refitted at most."""
     return max(1, min(int(regime.drawn) // ROWS_PER_REFIT, MOST_REFITTED))
-
-
-def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, float]:
-    """Return the clips of residuals, in standard deviations, and of rows of q columns, in √q.
-
-    Their product is what makes noise in the last step, which costs `rho`.
-    """
-    room = math.sqrt(PRIVATE_PART * 2 * rho * regime.n_rows / regime.thinning / n_columns)
-    return max(1.0, room ** (2 / 3)), max(1.0, room ** (1 / 3))
 
 
 # --- how good it is -------------------------------------------------------------------------------

@@ -81,8 +81,8 @@ INTEREST_CURVED = RoundPlan(search=(2,) * 12, curvature=28, last=(8, 20), margin
 INTEREST_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=28, last=(12, 30), margin=1.7, gram=0.1)
 """Rounds where that is so, and influences are clipped. Tuned."""
 
-HISTOGRAM_SHARES, FEW_SHARE = (0.01, 0.04), 0.02
-"""Shares of a histogram of influences in search and last rounds; both where rows are few. Tuned."""
+SEARCH_SHARE, LAST_SHARE = 0.01, 0.04
+"""Shares of a histogram of influences in search rounds and in last ones. Tuned."""
 
 MEAT_SHARE, LONG_SHARE, CUT_SHARE = 0.08, 0.005, 0.05
 """Shares of the meat (or of the last curvature), of the number of norm-clipped rows, and of the
@@ -333,22 +333,13 @@ class Pooled:
     precision: float
 
     @classmethod
-    def of(
-        cls, rounds: Sequence[Round], curvature: Curvature, extra: Array, *, settling: bool = False
-    ) -> Pooled:
-        """Return the mean; scores may be off by `extra`, and by noise in H times the way.
-
-        If rounds are `settling`, the first counts for less by as much as noise does not explain how
-        far its answer is from the last one.
-        """
+    def of(cls, rounds: Sequence[Round], curvature: Curvature, extra: Array) -> Pooled:
+        """Return the mean; scores may be off by `extra`, and by noise in H times the way."""
         noises = np.array([one.noise for one in rounds])
         starts = np.array([one.start for one in rounds])
         answers = starts + np.array([one.score for one in rounds]) @ curvature.inverse
         off = curvature.noise**2 * ((starts - answers[-1]) ** 2).sum(axis=1) / 2
         variances, last = noises**2 + off + extra**2, answers[-1] - answers[0]
-        if settling:
-            square = float(((last @ curvature.axes * curvature.values) ** 2).sum()) / len(last)
-            variances[0] += max(0.0, square - float(variances.sum()))
         weights = (1 / variances) / (1 / variances).sum()
         theta = weights @ answers
         return cls(
@@ -526,8 +517,6 @@ class TableEngine:
 
     def __post_init__(self) -> None:
         task = self.task
-        few = min(FEW_SHARE, 4000 / (task.n_rows**2 * float(task.budget)))
-        self.search_share, self.last_share = (max(share, few) for share in HISTOGRAM_SHARES)
         # To coefficients in the user's units, of all columns or of those of interest; and a step
         # of each: the scale of a feature, 1 of a level, 0 of the constant.
         self.users = task.wide.units.to_users(task.columns) @ self.conditioner.matrix.T
@@ -548,7 +537,7 @@ class TableEngine:
         gram = Curvature.of(self.conditioner)
         gram = gram.shrunk_to(task.n_rows * np.diag(self.conditioner.spread**2))
         for part in self.plan.search:
-            self._round(theta, budget * Fraction(part, 80), self.search_share)
+            self._round(theta, budget * Fraction(part, 80), SEARCH_SHARE)
             mean, doubt = self._posterior(gram.times(self._mean_curvature(theta)))
             theta = theta + self._safe(mean - theta)
 
@@ -588,9 +577,9 @@ class TableEngine:
     def _budget(self) -> ZCDP:
         """Return what rounds and curvature share: what histograms, meat and count leave."""
         task, curved, scaled = self.task, self.family.releases_curvature, self.family.has_scale
-        histograms = len(self.plan.search) * self.search_share
-        histograms += len(self.plan.last) * self.last_share
-        histograms += self.last_share * task.averaged
+        histograms = len(self.plan.search) * SEARCH_SHARE
+        histograms += len(self.plan.last) * LAST_SHARE
+        histograms += LAST_SHARE * task.averaged
         # Norms of weighted rows; and, with interest, of rows of few columns, plain and weighted.
         norms = (curved and scaled) * (1 + bool(task.interest)) + bool(task.interest)
         share = (curved + self.releases_meat) * MEAT_SHARE + LONG_SHARE + NORM_SHARE * norms
@@ -653,7 +642,7 @@ class TableEngine:
             if family.has_scale and part == self.plan.last[-1]:  # high-leverage rows count whole
                 reaching = replace(self.conditioner.rows, reach=REACH)
                 self.conditioner = replace(self.conditioner, rows=reaching)
-            self._round(theta, budget * Fraction(part, 80), self.last_share)
+            self._round(theta, budget * Fraction(part, 80), LAST_SHARE)
             now = curvature.times(self._mean_curvature(theta) / at)
             theta = theta + self._safe(now.inverse @ self.rounds[-1].score)
 
@@ -661,7 +650,7 @@ class TableEngine:
         curvature, last, found = now, self.rounds[-2:], self.influences
         cuts = np.array([0.0 if found is None else found.cut_off(one.clip) for one in last])
         one_sided = found.one_sided if found else 0.0
-        estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+        estimate = Pooled.of(last, curvature, one_sided * cuts)
         self.move_to(estimate.theta)
         cut_off = CutOff(np.zeros_like(estimate.theta))
         if family.has_scale:
@@ -672,7 +661,7 @@ class TableEngine:
             again = self._release_curvature(task.share(MEAT_SHARE))
             again = again.shrunk_to(curvature.matrix, curvature.noise)
             curvature = again.without(self.conditioner, self.without)
-            estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+            estimate = Pooled.of(last, curvature, one_sided * cuts)
             estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
         meat = Meat(curvature.matrix, curvature.noise)
@@ -833,7 +822,7 @@ class TableEngine:
     @property
     def _undetected(self) -> float:
         """Return how many rows the last histogram of influences, or of norms, could not detect."""
-        share = self.last_share if self.family.has_scale else NORM_SHARE
+        share = LAST_SHARE if self.family.has_scale else NORM_SHARE
         return DETECTED * math.sqrt(GROUP_CELLS / (2 * float(self.task.share(share))))
 
     @property
@@ -931,7 +920,7 @@ class TableEngine:
 
         (docs/theory/marginals.md, Lemma 22; docs/theory/mechanisms.md, Lemma 89)
         """
-        top, cost = 8 * self.rounds[-1].clip, self.task.share(self.last_share)
+        top, cost = 8 * self.rounds[-1].clip, self.task.share(LAST_SHARE)
         purpose = "sizes of influences of one row of each unit"
         found = self._release_influences(self._single(), top, self._clips(top)[0], cost, purpose)
         return self._deviation_of(found)
