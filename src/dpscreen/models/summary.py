@@ -322,6 +322,8 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     if release.table is not None and release.table.is_shiftable:
         what = "units" if release.of_units else "rows"
         lines.append(f"groups under {release.table.undetected:.0f} {what} can go undetected")
+    if release.table is not None and release.table.shortened >= 1:
+        lines.append(f"about {release.table.shortened:.0f} rows of high leverage count less")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)

@@ -33,6 +33,7 @@ from dpscreen.solvers.gram import (
     GRAM_SHARE,
     LEVERAGE,
     N_CELLS,
+    NOISE_LEVEL,
     NORM_SHARE,
     ROUND_SHARE,
     Conditioner,
@@ -547,7 +548,7 @@ class TableEngine:
             self.without = unidentified(task, self.conditioner, gram, {})
         if not family.quadratic:
             self.move_to(theta)
-            curvature = self._release_curvature(budget * Fraction(self.plan.curvature, 80))
+            curvature = self._release_curvature(theta, budget * Fraction(self.plan.curvature, 80))
         if task.interest:
             return self._release_interest(theta, curvature, budget)
         if not family.quadratic:
@@ -658,7 +659,7 @@ class TableEngine:
             estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
         if family.releases_curvature:
-            again = self._release_curvature(task.share(MEAT_SHARE))
+            again = self._release_curvature(estimate.theta, task.share(MEAT_SHARE))
             again = again.shrunk_to(curvature.matrix, curvature.noise)
             curvature = again.without(self.conditioner, self.without)
             estimate = Pooled.of(last, curvature, one_sided * cuts)
@@ -737,7 +738,9 @@ class TableEngine:
         that others leave of its feature, is at most that of the linear predictor (Lemmas 27, 52).
         """
         family, spread = self.family, self.conditioner.spread
-        directions = self.users @ curvature.inverse
+        # Where the last curvature does not resolve a direction, it may be as flat as noise permits.
+        flat = np.maximum(curvature.unfloored, np.minimum(curvature.values, curvature.noise))
+        directions = self.users @ (curvature.axes / flat @ curvature.axes.T)
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
         noise = estimate.private(curvature.noise)
         private = ((directions @ noise) * directions).sum(axis=1)
@@ -747,6 +750,8 @@ class TableEngine:
         if not family.quadratic:  # the curvature changes along the way
             way = np.maximum(self._moved(estimate.way), self.steps * moved)
             private += (way * moved) ** 2
+            short = (self.users @ curvature.axes) * (curvature.axes.T @ estimate.last)
+            private += (short @ (curvature.values / flat - 1)) ** 2  # by floored steps
 
         bias = cut_off.error(directions)
         plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
@@ -765,9 +770,7 @@ class TableEngine:
         common = directions @ (meat.floored(spread) + noise) @ directions.T
         wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
         covariance = common * np.outer(wider, wider)
-        usual = np.sqrt(plain) * math.sqrt(dispersion)
-        if self.task.averaged:  # rows of a unit are not independent
-            usual = np.sqrt(squares * sampling)
+        usual = np.sqrt(squares * sampling)
 
         errors = np.sqrt(private)
         d = len(errors) if self.nuisance else self.task.n_features
@@ -985,7 +988,7 @@ class TableEngine:
         )
         return Meat(influence**2 * matrix, influence**2 * noise)
 
-    def _release_curvature(self, cost: ZCDP) -> Curvature:
+    def _release_curvature(self, theta: Array, cost: ZCDP) -> Curvature:
         """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32).
 
         Where residuals have a scale, rows √v(μ)u are clipped to the largest norm that is detected
@@ -997,7 +1000,12 @@ class TableEngine:
                 top = self.conditioner.row_norm * math.sqrt(bound)
                 counts = self._single().curved_total(size_counts, 1.0, rows, 1.0, N_CELLS)
                 purpose = "norms of whitened rows times roots of means"
-                self.curved_norm = largest_detected(task, counts, top, purpose)
+                # As far out as noise of all directions permits (Lemma 36).
+                k, mean = len(self.conditioner.gram), self._mean_curvature(theta)
+                level = math.sqrt(2 * k / (2 * float(cost))) / task.n_rows
+                permitted = max(SQUARED_NORM * k * mean, NOISE_LEVEL * mean / level)
+                longest = largest_detected(task, counts, top, purpose)
+                self.curved_norm = min(longest, math.sqrt(permitted))
             square = self.curved_norm**2
             root, cap = self._clips(self.curved_norm)
             sums = self.point.curved_total(capped_middle, root, rows, cap)
