@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dpscreen
 from dpscreen import PrivateLasso, PrivateLogisticLasso
 from dpscreen.families import BINOMIAL, GAUSSIAN, Family
+from dpscreen.models.intervals import of_split
 from dpscreen.privacy import ZCDP, Accountant, Budget, SecureNoise, SeededNoise
 from dpscreen.privacy.accountant import release_sums, triangle_change
 from dpscreen.rows.kernels import GRAM_ROWS
@@ -270,7 +271,8 @@ def inferred(X, y, weights, noise, units, *, n_rows=None, **placed):
     selected = split.Selected(np.array(weights), units, marginals=None, **placed)
     half = split.SplitHalf(spending, ArrayRows(X, y.astype(float)))
     choices, names = Choices(intercept=units.constant), [f"{weight:g}" for weight in weights]
-    return split.infer(half, selected, units.feature_bounds, choices, names), spending
+    found = split.infer(half, selected, units.feature_bounds, choices)
+    return of_split(found, names), spending
 
 
 def units_of(d, bound=1.0, ends=(-2.0, 2.0), constant=True, **more):

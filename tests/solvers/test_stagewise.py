@@ -7,7 +7,6 @@ import pytest
 
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.sums import LEVELS, squared_lengths
-from dpscreen.solvers.base import Path
 from dpscreen.solvers.frank_wolfe import Vertex
 from dpscreen.solvers.selection import GRAINS, decaying_grains, grain_size, stagewise
 
@@ -42,14 +41,6 @@ def test_the_loop_walks_to_the_truth(design):
     np.testing.assert_allclose(point.weights, [1, 0, -2, 0, 0.5], atol=0.05)
     np.testing.assert_allclose(path.weights(5), point.weights, atol=1e-12)
     assert len(path) == 60
-
-
-def test_a_trace_is_the_running_sum():
-    path = Path(np.array([2, 0, 2]), np.array([1, -1, -1]), np.array([1.0, 0.5, 0.25]))
-    trace = path.trace(3)
-    np.testing.assert_array_equal(trace[0], 0)
-    np.testing.assert_array_equal(trace[2], [-0.5, 0, 1])
-    np.testing.assert_array_equal(trace[-1], path.weights(3))
 
 
 def test_rows_are_never_longer_than_declared(design):

@@ -27,6 +27,7 @@ from dpscreen.families import family_of_fields
 from dpscreen.families.measures import NOISE, Measured
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.delivery import BoundsNote
+from dpscreen.models.intervals import FeatureInterval, Inference
 from dpscreen.models.regression_table import (
     RegressionTable,
     constant_beside,
@@ -36,7 +37,6 @@ from dpscreen.models.regression_table import (
 from dpscreen.models.release import Release, checked_about
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
-from dpscreen.solvers.intervals import FeatureInterval, Inference
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20

@@ -17,6 +17,7 @@ from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL
+from dpscreen.models.intervals import Inference, of_split
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules, split
@@ -24,7 +25,6 @@ from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
 from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
 from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
-from dpscreen.solvers.intervals import Inference
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
 
 DENSE, STAGEWISE = "dense", "stagewise"
@@ -129,13 +129,11 @@ class SparseModel(ScalingModel):
         half = replace(start, spending=first.spending, rows=first.rows, choices=choices)
         task, units, solution = self._release(half)
         ranged, predicting, predictor = self._range(half, task, units, solution)
-        n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
         selected = split.Selected(
             solution.weights,
             units,
             deviation=task.deviation,
             marginals=task.marginals,
-            n_used=n_used,
             residual=task.residual,
             family=self.family,
             start=task.start,
@@ -143,7 +141,9 @@ class SparseModel(ScalingModel):
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         names = list(self.feature_names_out_)
         other = replace(second, spending=replace(second.spending, reserved=kept))
-        self.inference_ = split.infer(other, selected, start.bounds[0], choices, names)
+        found = split.infer(other, selected, start.bounds[0], choices)
+        n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
+        self.inference_ = of_split(found, names, n_used)
         if start.choices.quality:
             design = second.rows.lattice(predicting)
             ranged = replace(ranged, spending=second.spending, design=design)

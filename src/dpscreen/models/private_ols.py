@@ -14,6 +14,7 @@ import numpy as np
 from dpscreen.models import parameters as check
 from dpscreen.models.base import Charges, FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL, check_finite
+from dpscreen.models.intervals import why_unidentified
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
 from dpscreen.models.regression_table import RegressionTable, constant_beside, places_of
 from dpscreen.models.table_model import TableModel
@@ -23,7 +24,6 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending
 from dpscreen.solvers.marginals import WideTask, is_yes_no, release_target, standardise_widely
-from dpscreen.solvers.split import why_unidentified
 from dpscreen.solvers.table import TableRelease, TableRule, plan_of, release_table
 
 OFFSET = "it is the offset: its coefficient is 1, and not estimated."

@@ -26,7 +26,7 @@ from dpscreen.models.contrasts import (
     ContrastResults,
     linear_hypotheses,
 )
-from dpscreen.solvers.intervals import MEANING, NOTED_BIAS, FeatureInterval, Inference, caveats
+from dpscreen.models.intervals import MEANING, NOTED_BIAS, FeatureInterval, Inference, caveats
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -38,11 +38,11 @@ from dpscreen.models.categories import (
     declared_numbers,
 )
 from dpscreen.models.delivery import BoundsNote
+from dpscreen.models.intervals import FeatureInterval, Inference
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import COUNTS, Path
 from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
-from dpscreen.solvers.intervals import FeatureInterval, Inference
 from dpscreen.solvers.selection import noise_p_values
 from dpscreen.tables.formula import FormulaProblem, formula_target
 

@@ -18,7 +18,7 @@ from dpscreen.planning import power as simulation
 from dpscreen.planning.compare import draw
 from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules
-from dpscreen.solvers.engine import ROUNDS, dense_clip, suits_dense
+from dpscreen.solvers.engine import ROUNDS, most_columns, residual_clip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,28 +41,22 @@ ROWS_SEARCHED, EPSILON_SEARCHED = (20.0, 1e8), (0.01, 50.0)
 
 @dataclass(frozen=True)
 class Recommended:
-    """What PrivateLasso does by default; `clip` in standard deviations of the residuals.
-
-    `smallest_coefficient` is the standardised size below which a coefficient is dropped; 0 where
-    released numbers will say what is as good as noise.
-    """
+    """What PrivateLasso does by default; `clip` in standard deviations of the residuals."""
 
     solver: str
     n_iter: int
     clip: float
-    smallest_coefficient: float
     standardize: str
 
     @classmethod
     def of(cls, regime: rules.Regime, max_features: int | None = None) -> Recommended:
         """Read the rules."""
-        if suits_dense(regime):
-            return cls(DENSE, ROUNDS, dense_clip(regime), 0.0, "auto")
+        if regime.n_features <= most_columns(regime):
+            return cls(DENSE, ROUNDS, residual_clip(regime, regime.n_features + 1), "auto")
         return cls(
             solver="stagewise",
             n_iter=rules.path_steps(regime, max_features),
             clip=rules.clip_factor(regime) / rules.GAUSSIAN,
-            smallest_coefficient=rules.smallest_weight(regime, deviation=1.0, spread=1.0),
             standardize="auto",
         )
 
@@ -194,12 +188,10 @@ class Plan:
         )
         paragraphs = [head, self.words, self.finding]
         if self.settings is not None:
-            small = self.settings.smallest_coefficient
-            below = f"below {small:.2g} standard deviations" if small else "below the noise"
             paragraphs.append(
                 f"With its defaults, PrivateLasso takes {self.settings.steps}, clips residuals at "
-                f"{self.settings.clip:.2g} standard deviations, and sets coefficients {below} to "
-                "zero."
+                f"{self.settings.clip:.2g} standard deviations, and sets coefficients below the "
+                "noise to zero."
             )
         folded = (textwrap.fill(part, WIDTH) for part in paragraphs)
         return "\n".join([*folded, "", *self._table()])

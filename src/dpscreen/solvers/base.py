@@ -259,10 +259,6 @@ class Task:
         widest = bound if self.choices.clip else bound / 2
         return min(self.choices.clip or factor * deviation / rules.GAUSSIAN, widest)
 
-    def smallest_weight(self, deviation: float) -> float:
-        """Return the size below which a final weight is dropped."""
-        return rules.smallest_weight(self.regime, deviation=deviation, spread=self.spread)
-
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -283,12 +279,6 @@ class Path:
         """Return the sum of all steps."""
         moves = self.signs * self.steps
         return np.bincount(self.features, moves, minlength=n_features).astype(np.float64)
-
-    def trace(self, n_features: int) -> Array:
-        """Return the weights after 0, 1, … steps, one row each."""
-        moves = np.zeros((len(self) + 1, n_features))
-        moves[np.arange(1, len(self) + 1), self.features] = self.signs * self.steps
-        return np.cumsum(moves, axis=0)
 
 
 @dataclass(frozen=True)
@@ -315,21 +305,13 @@ class Solution:
 MOST_FALSE = 0.1
 """The false-discovery rate at which features are selected (conventional)."""
 
-SCALE_CLIP = 2.5
-"""Where residuals are clipped for their mean size, in their standard deviations (tuned)."""
+SCALE_CLIP, DEAREST_SCALE = 2.5, 0.015
+"""Where residuals are clipped for their mean size, in their standard deviations; and the largest
+share of what is left for one estimate of their scale (tuned)."""
 
-SCALE_NOISE = 0.05
-"""The noise of a released residual scale, in parts of it (conventional)."""
-
-DEAREST_SCALE = 0.015
-"""The largest share of what is left for one estimate of the residual scale (tuned)."""
-
-CHEAPEST_SCALE = 0.001
-"""The least share of what is left for one estimate of the residual scale (conventional)."""
-
-
-LEAST_SCALE = 0.02
-"""The least scale of residuals, in standard deviations of the target (conventional)."""
+SCALE_NOISE, CHEAPEST_SCALE, LEAST_SCALE = 0.05, 0.001, 0.02
+"""The noise of a released residual scale, in parts of it; the least share of what is left for it;
+and the least scale, in standard deviations of the target (conventional)."""
 
 
 def scale_cost(task: Task, budget: ZCDP) -> ZCDP:

@@ -54,15 +54,13 @@ GRAM_PART = 0.2
 LEAST_SIGNAL = 0.8
 """The least n√(2ρ), in d^1.5, at which d features are fitted at once (tuned)."""
 
-SIGNAL_PER_CLIP = 50.0
-"""How much n√(2ρ)/d is for each standard deviation at which residuals are clipped (tuned)."""
+SIGNAL_PER_CLIP, WIDEST_CLIP = 50.0, 3.0
+"""How much n√(2ρ)/d is for each standard deviation at which residuals are clipped, and the widest
+clip, in standard deviations (tuned)."""
 
 DRIFT = 0.25
 """The squared relative change, from one score to another, of a curvature that is not the same
 everywhere (conventional)."""
-
-WIDEST_CLIP = 3.0
-"""The widest clip of residuals, in standard deviations (conventional)."""
 
 
 def most_columns(regime: Regime) -> int:
@@ -75,16 +73,6 @@ def is_dense(task: Task) -> bool:
     """Whether all features are fitted at once: there are not too many, and no path is wanted."""
     free = task.choices.n_iter is None and task.refits
     return free and len(task.candidates) <= most_columns(task.regime)
-
-
-def suits_dense(regime: Regime) -> bool:
-    """Whether all features would be fitted at once."""
-    return regime.n_features <= most_columns(regime)
-
-
-def dense_clip(regime: Regime) -> float:
-    """Return where a fit of all features clips residuals, in standard deviations, about."""
-    return residual_clip(regime, regime.n_features + 1)
 
 
 def n_passes(task: Task) -> int:

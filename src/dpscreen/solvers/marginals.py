@@ -45,11 +45,9 @@ CELLS, ROUNDS = 12, 3
 """Cells of a histogram, tuned, and number of histograms. Each cell has the same noise, so narrow
 ones lose what they show of a centre or scale to it."""
 
-OCTAVE_PART = 0.25
-"""Part of the share of marginals for distances from the centre. Conventional."""
-
-MOST_ROUNDS = 6
-"""Most histograms of columns that are narrower than half a cell of the last one. Conventional."""
+OCTAVE_PART, MOST_ROUNDS = 0.25, 6
+"""Part of the share of marginals for distances from the centre; and most histograms of columns that
+are narrower than half a cell of the last one. Conventional."""
 
 HISTOGRAM, DISTANCES = "histogram", "distances from the centre"
 """What is released of columns, in the purposes of releases."""
@@ -92,11 +90,9 @@ they lie within 0.67, of a Laplace or exponential one within 0.48. Conventional.
 ONE_POINT = 0.7
 """Share of rows in one place from which on a column is constant as far as is detected. Tuned."""
 
-AT_END = 0.02
-"""How near to an end of the declared bounds a centre is at it, in half-widths. Conventional."""
-
-SMALL_TARGET = 2.0**-9
-"""Scale up to which a target is one value, in half-widths of its bounds. Conventional."""
+AT_END, SMALL_TARGET = 0.02, 2.0**-9
+"""How near to an end of the declared bounds a centre is at it, and the scale up to which a target
+is one value, in half-widths. Conventional."""
 
 LOG_ODDS = 2.0
 """Prior standard deviation of log-odds: 1/√(p(1 − p)) at p = ½. Conventional."""

@@ -17,17 +17,13 @@ from scipy.special import ndtr
 
 from dpscreen._core.arrays import Array
 
-PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
-"""Prior variances that are tried, in variances of the noise of a coefficient (conventional)."""
+PRIOR_VARIANCES, EM_ROUNDS = 4.0 ** np.arange(-5, 8), 5
+"""Prior variances that are tried, in variances of the noise of a coefficient; and number of EM
+rounds for them (conventional)."""
 
-EM_ROUNDS = 5
-"""Number of EM rounds for the prior variances (conventional)."""
-
-NOISE_FLOOR = 0.5
-"""The least eigenvalue of a Gram matrix, in spectral norms of its noise (tuned)."""
-
-VALUE_FLOOR = 0.02
-"""The least eigenvalue of a Gram matrix, in its mean diagonal (tuned)."""
+NOISE_FLOOR, VALUE_FLOOR = 0.5, 0.02
+"""The least eigenvalue of a Gram matrix, in spectral norms of its noise and in its mean diagonal
+(tuned)."""
 
 LEAST_EFFECT = 0.5
 """Coefficients nearer to zero are set to it, in posterior standard deviations (conventional)."""

@@ -61,11 +61,9 @@ class Regime:
 COUNT_SHARE = 0.01
 """Share of the budget for the number of rows. Conventional."""
 
-LEAST_ROWS = 10
-"""Least number of rows that rules use. Conventional."""
-
-ROUND = 0.01
-"""Relative error of a declared number of rows, which may be a round one. Conventional."""
+LEAST_ROWS, ROUND = 10, 0.01
+"""Least number of rows that rules use; relative error of a declared one, which may be a round
+number. Conventional."""
 
 
 # --- marginals ------------------------------------------------------------------------------------
@@ -143,11 +141,9 @@ def binary_share(regime: Regime, n_binary: int) -> float:
 
 # --- the residuals' scale and the features' spread ------------------------------------------------
 
-SPREAD_SHARE = 0.01
-"""Share of the budget for the mean square of all features. Conventional."""
-
-UNKNOWN_SPREAD = 1 / 3
-"""Root mean square of features where it is not released, in half-widths. Conventional."""
+SPREAD_SHARE, UNKNOWN_SPREAD = 0.01, 1 / 3
+"""Share of the budget for the mean square of all features; and its root where it is not released,
+in half-widths. Conventional."""
 
 
 def finds_spread(regime: Regime) -> bool:
@@ -204,19 +200,11 @@ def cell_clip(regime: Regime, *, spread: float) -> float:
     return (1 + regime.signal / 400) * spread
 
 
-def smallest_weight(regime: Regime, *, deviation: float, spread: float) -> float:
-    """Return the size below which a final weight is dropped: less where there are few steps."""
-    level = min(0.05, 2.5 / math.sqrt(regime.drawn), regime.signal / 2000)
-    return level * deviation / spread
-
-
 # --- the refit ------------------------------------------------------------------------------------
 
-ROWS_PER_REFIT = 10
-"""Least number of rows for each feature that is fitted at once. Conventional."""
-
-MOST_REFITTED = 500
-"""Most features that are fitted at once, for the time that it takes. Conventional."""
+ROWS_PER_REFIT, MOST_REFITTED = 10, 500
+"""Least number of rows for each feature that is fitted at once, and most of such features, for the
+time that it takes. Conventional."""
 
 
 def refit_share(regime: Regime) -> float:

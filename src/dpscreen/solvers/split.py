@@ -8,21 +8,16 @@ features that the first half chose (docs/theory/tables.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import stdtrit
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen._core.words import how_many, some
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.privacy import ZCDP, Accountant, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Spending
-from dpscreen.solvers.gram import Unidentified
-from dpscreen.solvers.intervals import MEANING, FeatureInterval, Inference, caveats
-from dpscreen.solvers.marginals import Marginals, TargetMarginal, WideTask, standardise_widely
+from dpscreen.solvers.marginals import Marginals, TargetMarginal, standardise_widely
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.table import TableRelease, TableRule, release_table
 
@@ -43,11 +38,6 @@ PARALLEL = (
     "only, so costs add within a half, and rho has the larger of the two sums, not their total, "
     "beside what all rows were asked before "
     "(docs/theory/mechanisms.md, Lemma 16)"
-)
-
-TRIED = (
-    "Intervals were sought for {}, those with the largest coefficients in the first half; other "
-    "coefficients serve the predictions."
 )
 
 
@@ -129,28 +119,31 @@ def parallel_statement(
 class Selected:
     """What the first half released: the model of a family, and where target and features lie.
 
-    `weights` are zero for features that are not selected; `n_used` have a coefficient. `residual`
-    and `start` are as in a `Task`.
+    `weights` are zero for features that are not selected; `residual` and `start` as in a `Task`.
     """
 
     weights: Array
     units: PublicUnits
     deviation: float
     marginals: Marginals | None
-    n_used: int = 0
     residual: float | None = None
     family: Family = GAUSSIAN
     start: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class SplitTable:
+    """What the second half released: a table of some features, in units of its lattice."""
+
+    features: Integers
+    units: PublicUnits
+    release: TableRelease
+
+
 def infer(
-    half: SplitHalf,
-    selected: Selected,
-    declared: Array,
-    choices: Choices,
-    names: Sequence[str],
-) -> Inference:
-    """Release intervals for the features with the largest weights in the first half.
+    half: SplitHalf, selected: Selected, declared: Array, choices: Choices
+) -> SplitTable | str:
+    """Release a table of the features with the largest weights, or return why there is none.
 
     `declared` are the public bounds of the features: they are clipped to nothing narrower.
     """
@@ -158,12 +151,12 @@ def infer(
     family, start = selected.family, selected.start
     most = n_listed(replace(regime, n_rows=2 * regime.n_rows), family.information(start))
     if not most:
-        return Inference.not_available("too few rows have the rarer outcome for one coefficient.")
+        return "too few rows have the rarer outcome for one coefficient."
     d = len(units.feature_bounds)
     order = np.argsort(-np.abs(weights[:d]), kind="stable")[:most]
     features = np.sort(order[weights[order] != 0])
     if not features.size:
-        return Inference.not_available("the first half selected no feature at this budget.")
+        return "the first half selected no feature at this budget."
     scale, residual = selected.deviation, selected.residual
     target = TargetMarginal(units.target_centre, scale, scale, residual=residual)
     wide = standardise_widely(
@@ -177,64 +170,4 @@ def infer(
     )
     chosen = np.append(features, d) if units.constant else features
     release = release_table(wide, chosen, family=family, constant=start)
-    found = _intervals(wide, release, features, [names[j] for j in features], family)
-    if len(features) >= selected.n_used:
-        return found
-    tried = TRIED.format(how_many(len(features), "feature"))
-    return replace(found, wording=f"{found.wording} {tried}")
-
-
-def _intervals(
-    wide: WideTask, found: TableRelease, features: Integers, names: Sequence[str], family: Family
-) -> Inference:
-    """Return the intervals of features with these names, and why others have none."""
-    without = {one.feature: why_unidentified(one, names) for one in found.unidentified}
-    reasons = []
-    for why in dict.fromkeys(without[k] for k in sorted(without)):  # one reason for several
-        reasons.append(f"{some([names[k] for k in sorted(without) if without[k] == why])}: {why}")
-    given = [k for k in range(len(names)) if k not in without]
-    if not given:
-        return Inference.not_available(" ".join(reasons))
-    errors = np.sqrt(np.diag(found.covariance))
-    coefficients = wide.units.in_users_units(found.weights)[0][features]
-    numbers = (coefficients, errors, stdtrit(found.freedom, 0.975) * errors)
-    beside = [names[one.feature] for one in found.unidentified if not one.dropped]
-    others = f"and of {some(beside)}" if beside else "alone"
-    linear_in = f"of {family.words.predictor} " if family.words.predictor else ""
-    constant = "and a constant" if wide.units.constant else "without a constant"
-    meaning = MEANING.format(
-        model=f"{linear_in}of the features with an interval {others}, {constant}",
-        bounds="to the declared bounds",
-        sampling=family.words.sampling,
-    )
-    moved = found.bias[given], found.shift[given], errors[given]
-    notes = caveats(found.long_rows, found.undetected, moved, family.words.plain)
-    return Inference(
-        True,
-        " ".join((meaning, *reasons, *notes)),
-        tuple(
-            FeatureInterval.of(int(features[k]), names[k], *(float(one[k]) for one in numbers))
-            for k in given
-        ),
-    )
-
-
-def why_unidentified(one: Unidentified, names: Sequence[str]) -> str:
-    """Say why there is no interval of a feature."""
-    after = "dropped"
-    if one.nuisance:
-        return "adjusted for and not estimated: the budget went to the coefficients of interest."
-    if not one.converged:
-        return (
-            "the Newton rounds did not converge, as where outcomes are nearly certain; it stays in "
-            "the model as far as they came."
-        )
-    if not one.detected:
-        why = "its variance is not detected above the privacy noise"
-    elif one.dropped:
-        partners = [names[j] for j in one.partners if j < len(names)]
-        why = f"not separable from {some(partners) or 'a combination of other features'}"
-    else:
-        why = "privacy noise hides its coefficient"
-        after = "it stays in the model at its posterior mean"
-    return f"not identifiable at this budget: {why}; {after}."
+    return SplitTable(features, wide.units, release)

@@ -73,9 +73,6 @@ CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
 
 CURVED_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=14, last=(16, 40), margin=1.7, gram=0.1)
 """Rounds where that is so, and influences are clipped. Tuned."""
-INTEREST_QUADRATIC = RoundPlan(search=(10, 10), curvature=0, last=(20, 40), margin=1.7)
-"""Rounds of a constant curvature where the last ones are of coefficients of interest. Tuned."""
-
 INTEREST_CURVED = RoundPlan(search=(2,) * 12, curvature=28, last=(8, 20), margin=1.2)
 """Rounds of other losses where the last ones are of coefficients of interest. Tuned."""
 
@@ -448,7 +445,7 @@ class Meat:
 def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
     """Return the plan of the rounds for all coefficients, or for some that are of interest."""
     if not family.releases_curvature:
-        return INTEREST_QUADRATIC if of_interest else QUADRATIC
+        return QUADRATIC
     if family.has_scale:
         return INTEREST_CLIPPED if of_interest else CURVED_CLIPPED
     return INTEREST_CURVED if of_interest else CURVED
