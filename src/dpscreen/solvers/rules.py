@@ -164,8 +164,7 @@ INTERCEPT_SHARE = 0.025
 STEPS_PER_FEATURE = 2
 """Steps of a path for each of `max_features`: one that selects it, and one that may repeat another.
 
-Small steps admit features that are correlated with the first ones.
-Tuned."""
+Small steps admit features that are correlated with the first ones. Tuned."""
 
 
 def n_steps(regime: Regime) -> int:
