@@ -15,8 +15,14 @@ from sklearn.metrics import log_loss, roc_auc_score
 from dpscreen import PrivateLasso, PrivateOLS
 from dpscreen.families.binomial import OutcomeQuality
 from dpscreen.families.gaussian import Quality, magnitude_edges
-from dpscreen.families.measures import CONSTANT, NOISE, UNDETECTED
-from dpscreen.families.quality import NoisyHistogram, QualityReleases, Ranges
+from dpscreen.families.quality import (
+    CONSTANT,
+    NOISE,
+    UNDETECTED,
+    NoisyHistogram,
+    QualityReleases,
+    Ranges,
+)
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.rows.loss import LOGISTIC

@@ -88,6 +88,8 @@ def worst_neighbours(case, trials):
         y = rng.normal(size=n) * HEIGHTS[trial % len(HEIGHTS)]
         far = rng.choice([-FAR, FAR, 0.0], p=[0.45, 0.45, 0.1], size=d)
         row = far if trial % 4 != 3 else np.where(np.arange(d) == trial % d, FAR, -0.5)
+        if trial % 5 == 4:  # residuals of rows beyond the norm bound are shrunk
+            row = np.sign(far) * 2.0 ** rng.uniform(-4, 3)
         at, target = [int(rng.integers(n + 1))] * k, rng.choice([-FAR, FAR])
         more = np.insert(X, at, row, axis=0), np.insert(y, at, target)
         coins = rng.random(n) < 0.5

@@ -73,22 +73,29 @@ CURVED = [
 
 @pytest.mark.parametrize(("estimator", "family", "outcomes", "bounds"), CURVED)
 def test_with_little_noise_other_families_are_gee_with_weights(estimator, family, outcomes, bounds):
-    frame, rng = panel(6), np.random.default_rng(6)
-    means = family.link.inverse(0.5 * frame[NAMES] @ (1.0, -2.0, 0.5) - 0.3)
-    whose = pd.factorize(frame["who"])[0]
-    draws = np.where(rng.random(1500) < 0.6, rng.random(1500), np.nan)[whose]
-    draws = np.where(np.isnan(draws), rng.random(len(frame)), draws)
-    y = np.minimum(outcomes(draws, means), 60).astype(float)
-    model = estimator(**BUDGET | {"epsilon": 1e4}, feature_bounds=(-9, 9), **bounds)
-    model.fit(frame[NAMES], y, unit=frame["who"])
-    weights = 1 / frame.groupby("who")["y"].transform("size")
-    X = sm.add_constant(frame[NAMES], prepend=False)
-    want = sm.GEE(y, X, whose, family=family, weights=weights).fit()
-    np.testing.assert_allclose(model.params, want.params, rtol=0, atol=0.02)
-    np.testing.assert_allclose(model.bse, want.bse, rtol=0.05)
-    assert model.table_.plain_errors == pytest.approx(want.bse.to_numpy(), rel=0.05)
-    assert model.bse["a"] > 1.2 * sm.GLM(y, X, family).fit().bse["a"]
-    assert model.nobs == pytest.approx(1500, abs=1)
+    """The median of eight panels: in some, influences of few rows are clipped."""
+    off, errors, plain, alone = [], [], [], []
+    for seed in range(6, 14):
+        frame, rng = panel(seed), np.random.default_rng(seed)
+        means = family.link.inverse(0.5 * frame[NAMES] @ (1.0, -2.0, 0.5) - 0.3)
+        whose = pd.factorize(frame["who"])[0]
+        draws = np.where(rng.random(1500) < 0.6, rng.random(1500), np.nan)[whose]
+        draws = np.where(np.isnan(draws), rng.random(len(frame)), draws)
+        y = np.minimum(outcomes(draws, means), 60).astype(float)
+        model = estimator(**BUDGET | {"epsilon": 1e4}, feature_bounds=(-9, 9), **bounds)
+        model.fit(frame[NAMES], y, unit=frame["who"])
+        weights = 1 / frame.groupby("who")["y"].transform("size")
+        X = sm.add_constant(frame[NAMES], prepend=False)
+        want = sm.GEE(y, X, whose, family=family, weights=weights).fit()
+        off.append(np.abs(model.params - want.params))
+        errors.append(model.bse / want.bse)
+        plain.append(model.table_.plain_errors / want.bse.to_numpy())
+        alone.append(model.bse["a"] / sm.GLM(y, X, family).fit().bse["a"])
+        assert model.nobs == pytest.approx(1500, abs=1)
+    assert (np.median(off, axis=0) < 0.02).all()
+    np.testing.assert_allclose(np.median(errors, axis=0), 1, rtol=0.05)
+    np.testing.assert_allclose(np.median(plain, axis=0), 1, rtol=0.05)
+    assert min(alone) > 1.2
 
 
 def test_every_source_gives_the_same_numbers(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ def test_odds_ratios_are_as_wide_as_a_fit_gives_them():
 
 
 def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
-    """14 to 17 are promised; 8 to 14 come, in the mean 11.4 ± .8 of four: below 9 in 1 of 1 000."""
+    """13 to 18 are promised; 14 or 15 come."""
     settings = {"epsilon": 1, "delta": 1e-6, "n_rows": 8000}
     expected = expected_table(
         n_features=18, rate=0.5, family=BINOMIAL, levels=16, others=False, **settings
@@ -79,8 +79,8 @@ def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
     bounds = [(0, 1)] * 16 + [(-3, 3)] * 2
     tables = [PrivateLogit(feature_bounds=bounds, **settings).fit(X, y).table_ for _ in range(4)]
     came = np.mean([table.given[:18].sum() for table in tables])
-    assert low - 5 <= came <= high + 3
-    assert high < 18
+    assert low - 2 <= came <= high
+    assert low < 18
     assert "the rarer levels, the fewer have an interval" in expected.finding
 
 

@@ -264,7 +264,6 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "scale of the residuals",
         "Gram matrix",
         "score",
-        "magnitudes of residuals, for the intercept",
         "squared residuals",
         "squared target",
         "the target's sum",

@@ -15,8 +15,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import EffectScale
-from dpscreen.families.measures import Called, Measured
-from dpscreen.families.quality import QualityReleases, Ranges
+from dpscreen.families.quality import Called, Measured, QualityReleases, Ranges
 from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.loss import SATURATED, Loss
 from dpscreen.rows.source import PublicUnits

@@ -16,8 +16,17 @@ from scipy.special import expit, ndtr
 from dpscreen._core.arrays import Array, clamp
 from dpscreen._core.words import EffectScale, exponential, whole_percent
 from dpscreen.families.base import CLASSES, Family, FamilyModel, SimulatedFamily, Words
-from dpscreen.families.measures import CONSTANT, NOISE, Called, Measure, Measured
-from dpscreen.families.quality import NORMAL_975, WIDEST_FACTOR, QualityReleases, Ranges
+from dpscreen.families.quality import (
+    CONSTANT,
+    NOISE,
+    NORMAL_975,
+    WIDEST_FACTOR,
+    Called,
+    Measure,
+    Measured,
+    QualityReleases,
+    Ranges,
+)
 from dpscreen.rows import fits
 from dpscreen.rows.fits import LARGEST_LOG_ODDS, N_LEVELS, PER_UNIT
 from dpscreen.rows.lattice import ExactPoint

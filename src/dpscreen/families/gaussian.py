@@ -13,19 +13,17 @@ import numpy as np
 from dpscreen._core.arrays import Array, clamp
 from dpscreen._core.words import LINEAR, number
 from dpscreen.families.base import NUMBER, Family, FamilyModel, SimulatedFamily, Words
-from dpscreen.families.measures import (
+from dpscreen.families.quality import (
     CONSTANT,
     NOISE,
+    NORMAL_95,
+    NORMAL_975,
     REASONS,
     UNDETECTED,
+    WIDEST_FACTOR,
     Called,
     Measure,
     Measured,
-)
-from dpscreen.families.quality import (
-    NORMAL_95,
-    NORMAL_975,
-    WIDEST_FACTOR,
     NoisyHistogram,
     NoisySum,
     QualityReleases,

@@ -16,8 +16,17 @@ from scipy.special import ndtr
 from dpscreen._core.arrays import Array, clamp
 from dpscreen._core.words import EffectScale, exponential, number
 from dpscreen.families.base import NUMBER, Family, FamilyModel, SimulatedFamily, Words
-from dpscreen.families.measures import CONSTANT, NOISE, Called, Measure, Measured
-from dpscreen.families.quality import WIDEST_FACTOR, NoisySum, QualityReleases, Ranges
+from dpscreen.families.quality import (
+    CONSTANT,
+    NOISE,
+    WIDEST_FACTOR,
+    Called,
+    Measure,
+    Measured,
+    NoisySum,
+    QualityReleases,
+    Ranges,
+)
 from dpscreen.privacy.accountant import release_sums
 from dpscreen.rows import fits
 from dpscreen.rows.lattice import ExactPoint

@@ -21,7 +21,7 @@ from dpscreen._core.words import (
     prose,
     rounded_up,
 )
-from dpscreen.families.measures import NOISE
+from dpscreen.families.quality import NOISE
 from dpscreen.models.release import Release
 from dpscreen.models.summary import (
     about_effects,

@@ -24,7 +24,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
 from dpscreen.families import family_of_fields
-from dpscreen.families.measures import NOISE, Measured
+from dpscreen.families.quality import NOISE, Measured
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.intervals import FeatureInterval, Inference

@@ -31,7 +31,7 @@ from dpscreen._core.words import (
     some,
 )
 from dpscreen.families import GAUSSIAN, Family
-from dpscreen.families.measures import Measure, Measured
+from dpscreen.families.quality import Measure, Measured
 from dpscreen.models.categories import (
     FrameColumns,
     declared_block,

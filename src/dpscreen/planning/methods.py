@@ -125,8 +125,9 @@ def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
     _check(method, order)
     kind = METHODS[method]
-    # Where units count, the rows say whose they are.
-    known = _parameters_of(kind) - ({"rows_per_unit"} if kind.averages_units else set())
+    known = _parameters_of(kind)
+    if getattr(kind, "averages_units", False):  # the rows say whose they are
+        known = known - {"rows_per_unit"}
     model = kind(**{name: one for name, one in order.parameters.items() if name in known})
     model.check_parameters()
     return model

@@ -73,6 +73,9 @@ CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
 
 CURVED_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=14, last=(16, 40), margin=1.7, gram=0.1)
 """Rounds where that is so, and influences are clipped. Tuned."""
+INTEREST_QUADRATIC = RoundPlan(search=(10, 10), curvature=0, last=(20, 40), margin=1.7)
+"""Rounds of a constant curvature where the last ones are of coefficients of interest. Tuned."""
+
 INTEREST_CURVED = RoundPlan(search=(2,) * 12, curvature=28, last=(8, 20), margin=1.2)
 """Rounds of other losses where the last ones are of coefficients of interest. Tuned."""
 
@@ -331,13 +334,22 @@ class Pooled:
     precision: float
 
     @classmethod
-    def of(cls, rounds: Sequence[Round], curvature: Curvature, extra: Array) -> Pooled:
-        """Return the mean; scores may be off by `extra`, and by noise in H times the way."""
+    def of(
+        cls, rounds: Sequence[Round], curvature: Curvature, extra: Array, *, settling: bool = False
+    ) -> Pooled:
+        """Return the mean; scores may be off by `extra`, and by noise in H times the way.
+
+        If rounds are `settling`, the first counts for less by as much as noise does not explain how
+        far its answer is from the last one.
+        """
         noises = np.array([one.noise for one in rounds])
         starts = np.array([one.start for one in rounds])
         answers = starts + np.array([one.score for one in rounds]) @ curvature.inverse
         off = curvature.noise**2 * ((starts - answers[-1]) ** 2).sum(axis=1) / 2
         variances, last = noises**2 + off + extra**2, answers[-1] - answers[0]
+        if settling:
+            square = float(((last @ curvature.axes * curvature.values) ** 2).sum()) / len(last)
+            variances[0] += max(0.0, square - float(variances.sum()))
         weights = (1 / variances) / (1 / variances).sum()
         theta = weights @ answers
         return cls(
@@ -445,7 +457,7 @@ class Meat:
 def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
     """Return the plan of the rounds for all coefficients, or for some that are of interest."""
     if not family.releases_curvature:
-        return QUADRATIC
+        return INTEREST_QUADRATIC if of_interest else QUADRATIC
     if family.has_scale:
         return INTEREST_CLIPPED if of_interest else CURVED_CLIPPED
     return INTEREST_CURVED if of_interest else CURVED
@@ -648,7 +660,7 @@ class TableEngine:
         curvature, last, found = now, self.rounds[-2:], self.influences
         cuts = np.array([0.0 if found is None else found.cut_off(one.clip) for one in last])
         one_sided = found.one_sided if found else 0.0
-        estimate = Pooled.of(last, curvature, one_sided * cuts)
+        estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
         self.move_to(estimate.theta)
         cut_off = CutOff(np.zeros_like(estimate.theta))
         if family.has_scale:
@@ -659,7 +671,7 @@ class TableEngine:
             again = self._release_curvature(estimate.theta, task.share(MEAT_SHARE))
             again = again.shrunk_to(curvature.matrix, curvature.noise)
             curvature = again.without(self.conditioner, self.without)
-            estimate = Pooled.of(last, curvature, one_sided * cuts)
+            estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
             estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
         meat = Meat(curvature.matrix, curvature.noise)

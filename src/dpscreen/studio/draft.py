@@ -393,7 +393,9 @@ class Draft:
         """
         needed = (first, second) if kind == "interaction" else (first,)
         if "" in needed or len(set(needed)) < len(needed):
-            return message("studio.term-columns" if needed[1:] else "studio.term-column")
+            if kind == "interaction":
+                return message("studio.term-columns")
+            return message("studio.term-column")
         for name in needed:
             if name in (self.block.get("target"), self.block.get("unit")):
                 return message("studio.term-of-target", name=name)
