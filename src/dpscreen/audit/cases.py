@@ -297,7 +297,6 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "counts and outcomes by predicted mean",
     ),
     "logistic-dense": ("Gram matrix", "score"),
-    "logistic-split": ("curvature of the loss",),
     "logistic": ("number of rows of the second class", "probabilities by outcome"),
     "logistic-counted": ("the deviance",),
     "dp-fw": ("Frank-Wolfe step",),
