@@ -34,8 +34,7 @@ NOISE_LEVEL, LONGER = 0.3, 1.5
 norm, over its mean, up to which they keep theirs whatever the least spread. Tuned."""
 
 RESOLVED, DETECTED = 3.5, 4.5
-"""Standard deviations of noise from which on a direction is resolved, and a count detected. Tuned.
-"""
+"""Standard deviations of noise that resolve a direction, and that detect a count. Tuned."""
 
 PARTNER, N_CELLS = 0.3, 28
 """Part of a feature's size from which on another one is collinear with it; and half octaves in a

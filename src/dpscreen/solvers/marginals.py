@@ -63,8 +63,7 @@ POOLED, POOLING_ROUNDS = 3.0, 5
 that. Conventional."""
 
 WINDOW = 2.5
-"""Half-width of the next window, in standard deviations; rows beyond are in its end cells. Tuned.
-"""
+"""Half-width of the next window, in standard deviations; end cells have rows beyond. Tuned."""
 
 EXPONENTS = np.arange(-24, 2)
 """Octaves of distances that are counted apart. Conventional."""

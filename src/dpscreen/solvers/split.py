@@ -21,17 +21,12 @@ from dpscreen.solvers.marginals import Marginals, TargetMarginal, standardise_wi
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.table import TableRelease, TableRule, release_table
 
-LEAST_SIGNAL = 80
-"""Tuned, the signal M of `Regime`: below it no intervals are given."""
+LEAST_SIGNAL, NOISE_PER_FEATURE, RESOLVABLE = 80, 50, 0.5
+"""Tuned: the signal M of `Regime` below which there are no intervals; how large (n/2)√(2ρ) has to be
+for each feature; and the part of its rows with which the second half's table is just possible."""
 
 MOST_FEATURES, ROWS_PER_FEATURE = 20, 20
 """Conventional: at most so many features get intervals, and so many rows of a half for each."""
-
-NOISE_PER_FEATURE = 50
-"""Tuned: how large (n/2)√(2ρ) has to be for each feature."""
-
-RESOLVABLE = 0.5
-"""Tuned: the part of its rows with which the second half's table would be just possible."""
 
 PARALLEL = (
     "that a secret coin of its own sent each row to one of two halves; one row touches one half "

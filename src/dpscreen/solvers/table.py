@@ -93,20 +93,15 @@ KEPT, REACH = 2.0, 3.0
 """Residuals of high-leverage rows that clips keep, in standard deviations; and the multiple of the
 norm bound up to which rows count whole in the last round. Tuned."""
 
-ROOM = 4.0
+ROOM, SHORT_ROWS, FAR_OUT = 4.0, 0.5, 2.0
 """Multiple of the clip of units up to which residuals of their single rows stay whole: two bits of
-the lattice. Conventional."""
+the lattice; norms, over their mean, below which rows have residuals clipped alike, and from which
+on they have high leverage. Conventional."""
 
-SHORT_ROWS, FAR_OUT = 0.5, 2.0
-"""Norms, over their mean, below which rows have residuals clipped alike, and from which on they
-have high leverage. Conventional."""
-
-FAR_CELLS, TAIL_RATES = 6, np.linspace(1.4, 12.0, 54)
-"""Half octaves beyond the last clip, three of which make one cell of a histogram; and logarithmic
-slopes of its tail, equally likely at first. Conventional; Lemma 28."""
-
-GROUP_CELLS = 4
-"""Cells of a histogram over which a group of similar rows is spread, at most. Conventional."""
+FAR_CELLS, GROUP_CELLS, TAIL_RATES = 6, 4, np.linspace(1.4, 12.0, 54)
+"""Half octaves beyond the last clip, three of which make one cell of a histogram; cells over which
+a group of similar rows is spread, at most; and logarithmic slopes of the tail, equally likely at
+first. Conventional; Lemma 28."""
 
 ONE_SIDED, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 1.0, 0.1, 0.5
 """Part of what clips cut off that is taken to be on one side where clips are chosen; error of its
