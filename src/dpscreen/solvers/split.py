@@ -22,7 +22,7 @@ from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.table import TableRelease, TableRule, release_table
 
 LEAST_SIGNAL, NOISE_PER_FEATURE, RESOLVABLE = 80, 50, 0.5
-"""Tuned: the signal M of `Regime` below which there are no intervals; how large (n/2)√(2ρ) has to be
+"""Tuned: the signal M of `Regime` below which there are no intervals; how large (n/2)√(2ρ) must be
 for each feature; and the part of its rows with which the second half's table is just possible."""
 
 MOST_FEATURES, ROWS_PER_FEATURE = 20, 20
