@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks import (
     contest,
+    curves,
     databases,
     exactness,
     foundation,
@@ -57,6 +58,7 @@ BENCHMARKS = {
     "contest-page": contest.main_page,
     "contest-reproduce": reproduce.main,
     "contest-synthetic": contest.main_synthetic,
+    "curves": curves.main,
     "ruler": ruler.main,
     "paper-defaults": paper_defaults.main,
     "logit": logit.main,
@@ -88,6 +90,7 @@ LONG = {
     "contest-page",
     "contest-reproduce",
     "contest-synthetic",
+    "curves",
     "paper-defaults",
     "logit",
     "poisson",
