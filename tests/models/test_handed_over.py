@@ -249,3 +249,11 @@ def test_an_interval_stands_beside_the_estimate_that_it_is_of():
         assert line.intervals[0][0] < line.effects[0] < line.intervals[0][1]
     found = next(iter(one.intervals.values()))
     assert f"(refit {number(found.coefficient, digits=4)})" in model_card_of(one)
+
+
+def test_a_card_marks_the_features_that_its_footnotes_are_about():
+    marks, release = fitted("ols").summary().marks, fitted("ols").released()
+    assert any(marks.values())
+    table = fitted("ols").to_model_card().split("## Features")[1].split("(intercept)")[0]
+    notes = [line.rsplit(" | ", 1)[1].rstrip(" |") for line in table.strip().splitlines()[2:-1]]
+    assert notes == [marks.get(j, "") for j in release.selected]

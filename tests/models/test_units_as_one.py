@@ -241,6 +241,16 @@ def test_noise_does_not_grow_with_the_number_of_rows():
     assert counts[0] == counts[1] == counts[2]
 
 
+@pytest.mark.parametrize("kind", [PrivateOLS, PrivateLogit])
+def test_what_intervals_mean_says_that_units_are_clusters(kind):
+    frame = panel(4)
+    outcomes = frame["y"] if kind is PrivateOLS else frame["y"] > frame["y"].median()
+    bounds = BOUNDS if kind is PrivateOLS else {"feature_bounds": BOUNDS["feature_bounds"]}
+    model = kind(**BUDGET, **bounds).fit(frame[NAMES], outcomes, unit=frame["who"])
+    assert "sampling error (robust to correlation within units)" in model.inference_.wording
+    assert "as that model implies" not in model.explain()
+
+
 def test_rows_without_an_id_are_left_out():
     frame = panel(4)
     ids = frame["who"].where(np.arange(len(frame)) % 7 > 0)

@@ -319,7 +319,7 @@ GAUSSIAN = Family(
         effects_are="Effect: of the step, in {units}.",
         multiplied="the prediction",
         predictor="",
-        sampling="with unequal variances",
+        sampling="(robust to unequal variances)",
         predicted="prediction of {target}",
         asked="{target}",
         constant=lambda mean: number(mean, digits=4),

@@ -87,9 +87,9 @@ class RateQuality(Measured):
     explained_reason: str | None = None
 
     def _compared(self) -> str:
-        """Return what a row counts for at most."""
+        """Return where the deviance of a row is clipped."""
         known = self.explained_reason is None
-        return f", a row counting for {number(self.most, digits=3)} at most" * known
+        return f", deviances of rows clipped at {number(self.most, digits=3)}" * known
 
     @classmethod
     def release_measures(
@@ -231,7 +231,7 @@ POISSON = Family(
         multiplied="the mean",
         predictor="log-means",
         increment="log-mean",
-        sampling="with any variance",
+        sampling="(robust to any variance)",
         predicted="mean of {target}",
         asked="the mean of {target}",
         constant=lambda mean: f"a mean of {number(mean, digits=4)}",

@@ -72,6 +72,7 @@ def _features(release: Release, summary: Summary) -> Iterator[tuple[str, ...]]:
             f"{summary.scale.text(row.effect)} ({row.step_words})",
             span,
             f"{number(low, digits=digits)} to {number(high, digits=digits)}",
+            summary.marks.get(j, ""),
         )
 
 

@@ -81,7 +81,7 @@ class FrameColumns:
     def public(self) -> tuple[str, ...]:
         """Return what is public about the columns, for the statement."""
         truths = [plain(self.names[place]) for place in self.truths]
-        told = (f"that these columns hold truths: {some(truths, _MOST_TOLD)}",) if truths else ()
+        told = (f"that these columns are boolean: {some(truths, _MOST_TOLD)}",) if truths else ()
         return (*told, *(_told(name, levels) for name, levels in self.levels.items()))
 
     def of_numbers(self, frame: Any) -> Any:

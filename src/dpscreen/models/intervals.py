@@ -18,9 +18,10 @@ NOTED_BIAS = 0.5
 
 MEANING = (
     "95 % per coefficient, not simultaneous, for the linear model {model}, on rows clipped "
-    "{bounds}; counting sampling {sampling}, and every privacy noise; not a causal "
-    "effect."
+    "{bounds}; standard errors include sampling error {sampling} and all privacy noise; not "
+    "a causal effect."
 )
+CLUSTERED = "(robust to correlation within units)"
 
 
 @dataclass(frozen=True)

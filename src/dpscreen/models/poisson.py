@@ -43,8 +43,8 @@ class PrivatePoisson(RateTableModel, TableEstimator):
     The logarithm of the mean is linear; of the distribution nothing else is assumed
     (quasi-Poisson), as standard errors are those of the sandwich. Newton rounds on influences that
     are clipped where a released histogram says lead to the estimate; curvature and meat are
-    released there. Standard errors count sampling with any variance and every privacy noise
-    (docs/explanation/what-an-interval-covers.md).
+    released there. Standard errors include sampling error (robust to any variance) and all
+    privacy noise (docs/explanation/what-an-interval-covers.md).
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ class TableEstimator(TableModel, ScalingModel):
             interest=self._places("interest"),
             required=self._places("required"),
         )
-        self._take(wide, found)
+        self._take(wide, found, clustered=start.rows.owners is not None)
         if start.choices.quality:
             moves = found.predicting[: len(wide.scales)]
             spread = moves * wide.scales / wide.units.feature_half_widths
@@ -169,7 +169,7 @@ class TableEstimator(TableModel, ScalingModel):
         )
         return state | {"table_": table, "inference_": table.inference(self.family)}
 
-    def _take(self, wide: WideTask, found: TableRelease) -> None:
+    def _take(self, wide: WideTask, found: TableRelease, *, clustered: bool) -> None:
         """Hold what was released, in the user's units."""
         units, offset = wide.units, wide.task.choices.offset
         check_finite(
@@ -202,7 +202,7 @@ class TableEstimator(TableModel, ScalingModel):
             nuisance=frozenset(one.feature for one in found.unidentified if one.nuisance),
             plain_errors=found.plain,
         )
-        self.inference_ = self.table_.inference(self.family)
+        self.inference_ = self.table_.inference(self.family, clustered=clustered)
 
 
 def _requested(n_rows: int, rows: RowSource, budget: Budget, choices: Choices) -> RequestedTable:
@@ -217,7 +217,7 @@ class PrivateOLS(TableEstimator):
     All features, all rows, no selection. Noisy sums are taken of whitened features, so that
     collinear columns cost no more than others; Newton rounds follow on influences that are clipped
     where a released histogram says; and the meat of the sandwich covariance is released. Standard
-    errors count sampling with unequal variances and every privacy noise
+    errors include sampling error (robust to unequal variances) and all privacy noise
     (docs/explanation/what-an-interval-covers.md).
 
     Parameters

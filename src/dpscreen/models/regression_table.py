@@ -26,7 +26,14 @@ from dpscreen.models.contrasts import (
     ContrastResults,
     linear_hypotheses,
 )
-from dpscreen.models.intervals import MEANING, NOTED_BIAS, FeatureInterval, Inference, caveats
+from dpscreen.models.intervals import (
+    CLUSTERED,
+    MEANING,
+    NOTED_BIAS,
+    FeatureInterval,
+    Inference,
+    caveats,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -341,8 +348,8 @@ class RegressionTable(TableReadings):
         half = float(ndtri(0.5 + level / 2)) * self.plain_errors
         return np.where(self.given, half, np.nan)
 
-    def inference(self, family: Family = GAUSSIAN) -> Inference:
-        """Return the intervals at 95 %, and what they mean."""
+    def inference(self, family: Family = GAUSSIAN, *, clustered: bool = False) -> Inference:
+        """Return the intervals at 95 %, and what they mean; `clustered`: units count, not rows."""
         errors = np.sqrt(np.diag(self.covariance))
         numbers = (self.coefficients, errors, self.half_widths(0.95))
         intervals = tuple(
@@ -360,7 +367,7 @@ class RegressionTable(TableReadings):
         meaning = MEANING.format(
             model=f"of {words.predictor} {model}" if words.predictor else model,
             bounds=family.target.bounds,
-            sampling=words.sampling,
+            sampling=CLUSTERED if clustered else words.sampling,
         )
         found = (self.clip_bias[given], self.largest_shift[given], errors[given])
         notes = caveats(self.shortened, self.undetected, found, words.plain)

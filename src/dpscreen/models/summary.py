@@ -319,11 +319,11 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     lines = [marks] * bool(marks) + [f"target: {ONE_VALUE}"] * target
     if release.table is not None and not release.fit_intercept:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
+    what = "units" if release.of_units else "rows"
     if release.table is not None and release.table.is_shiftable:
-        what = "units" if release.of_units else "rows"
         lines.append(f"groups under {release.table.undetected:.0f} {what} can go undetected")
-    if release.table is not None and release.table.shortened >= 1:
-        lines.append(f"about {release.table.shortened:.0f} rows of high leverage count less")
+    if release.table is not None and release.intervals and release.table.shortened >= 1:
+        lines.append(f"about {release.table.shortened:.0f} {what} of high leverage count less")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)

@@ -266,7 +266,7 @@ class _MostRowsStep(_Step):
     def question(self, document: Document) -> SchemaQuestion:
         return SchemaQuestion(
             f"At most how many rows of one {shortened(document['unit'], 40)} are used?",
-            "Noise grows with their number, except in PrivateOLS, where each unit counts as one.",
+            "Noise grows with their number, except in regression tables, which count units.",
             str(document.get("rows_per_unit", 1)),
         )
 
