@@ -96,6 +96,23 @@ def test_predictions_are_means_and_the_score_is_the_deviance_explained(fitted):
     )  # else it reads as that of all rows
 
 
+@pytest.mark.parametrize("kind", ["costs", "many zeros"])
+def test_predictions_of_few_rows_add_up_to_what_outcomes_do(kind):
+    """Six fits at ε = 0.5, where residuals are clipped: within a factor of two, in the median."""
+    ratios = []
+    for seed in range(6):
+        rng, n = np.random.default_rng(seed), 5000
+        X = rng.normal(size=(n, 6))
+        mean = np.exp(0.3 * X[:, 0]) * (100 if kind == "costs" else 1)
+        size = mean * rng.lognormal(size=n) if kind == "costs" else rng.poisson(mean)
+        y = np.where(rng.random(n) < 0.35, size, 0.0)
+        options = BUDGET | {"epsilon": 0.5, "random_state": seed, "quality": False}
+        high = float(2 * y.max())
+        model = PrivatePoissonLasso(**options, feature_bounds=(-8, 8), target_bounds=(0, high))
+        ratios.append(model.fit(X, y).predict(X).mean() / y.mean())
+    assert 0.5 < np.median(ratios) < 2
+
+
 def test_a_model_file_holds_all_of_it(fitted, tmp_path):
     fitted.save(tmp_path / "model.json")
     loaded, (X, _) = load(tmp_path / "model.json"), counts(50, 3)

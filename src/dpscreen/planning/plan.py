@@ -105,7 +105,7 @@ class Plan:
     def words(self) -> str:
         """Say what the regime is, and what to do about it."""
         found = [next(words for least, words in REGIMES.items() if self.signal >= least)]
-        if not rules.resolves_marginals(self.setting.regime, self.setting.n_features):
+        if self.setting.regime.counts(self.setting.n_features) < rules.LEAST_COUNTS:
             found.append("Bounds of single features are not refined here: declare close ones.")
         if self.setting.delta * self.setting.n_rows >= 1:
             found.append("Delta is at least 1/n, which is a weak promise: choose it far smaller.")

@@ -25,6 +25,7 @@ from dpscreen.solvers.base import (
     Solution,
     Spending,
     Task,
+    move_constant,
     release_scale,
     scale_cost,
 )
@@ -58,9 +59,9 @@ SIGNAL_PER_CLIP, WIDEST_CLIP = 50.0, 3.0
 """How much n√(2ρ)/d is for each standard deviation at which residuals are clipped, and the widest
 clip, in standard deviations (tuned)."""
 
-DRIFT = 0.25
+DRIFT, SHORTFALL = 0.25, 0.1
 """The squared relative change, from one score to another, of a curvature that is not the same
-everywhere (conventional)."""
+everywhere; and how far log-means of predictions may be too small (conventional)."""
 
 
 def most_columns(regime: Regime) -> int:
@@ -169,6 +170,19 @@ class Engine:
         for feature in self.features[sparse[:n_features] == 0]:
             self.point.zero(int(feature))
 
+    def restore_mean(self) -> None:
+        """Raise the constant where predictions fall short of the released mean of the outcome.
+
+        Clips leave out rows far off on one side, and with them much of what costs add up to. The
+        mean of predictions is that for normal predictors; with an offset it is not known.
+        """
+        task, features = self._task, self._coefficients
+        features[len(self.features) :] = 0
+        explained = self.posterior.spread(features, task.regime.n_rows) ** 2
+        short = task.start - explained / 2 - float(self.point.weights[task.n_features :].sum())
+        if task.family.is_skewed and task.choices.offset is None and short > SHORTFALL:
+            move_constant(task, self.point, short)
+
     @property
     def q_values(self) -> Array:
         """Return the q-value of every feature; 1 for those that were not fitted."""
@@ -238,4 +252,5 @@ def _finished(task: Task, point: ExactPoint, features: Integers, found: Solution
     engine.scale = min(engine.scale, found.deviation)
     engine.run()
     engine.sparsify()
+    engine.restore_mean()
     return replace(found, weights=point.weights, deviation=engine.scale, q_values=engine.q_values)

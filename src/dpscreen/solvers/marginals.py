@@ -628,7 +628,7 @@ def release_marginals(
     declared = representable(declared)
     regime, found = spending.regime, Marginals.declared_only(declared, choices.offset)
     numeric, binary = np.flatnonzero(~found.two), np.flatnonzero(found.two)
-    located = numeric.size > 0 and (not auto or rules.resolves_marginals(regime, len(numeric)))
+    located = numeric.size > 0 and (not auto or regime.counts(len(numeric)) >= rules.LEAST_COUNTS)
     if not located and not binary.size:
         return None
     share, measured = rules.binary_share(regime, len(binary)), binary
@@ -636,7 +636,7 @@ def release_marginals(
     two, constant = found.two.copy(), found.constant.copy()
     if located:
         part = rules.marginals_share(regime, len(numeric))
-        if rules.resolves_moments(regime, len(numeric)):
+        if regime.counts(len(numeric)) >= rules.MOMENT_COUNTS:
             share, measured = part / 3, np.concatenate((numeric, binary))
             part -= share
         columns = Columns(rows.feature_total, declared, numeric)
@@ -785,7 +785,8 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
 
     (docs/theory/mechanisms.md, Lemma 13)
     """
-    if not rules.finds_spread(spending.regime):
+    n_rows = spending.regime.n_rows
+    if 40 / math.sqrt(2 * rules.SPREAD_SHARE * spending.regime.rho) > n_rows:
         return rules.UNKNOWN_SPREAD
     d = spending.regime.n_features
     noisy, _ = spending.release_sum(
@@ -795,7 +796,7 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
         cost=spending.share(rules.SPREAD_SHARE),
         purpose="features: mean square of all",
     )
-    return rules.spread_of(noisy, spending.regime.n_rows)
+    return math.sqrt(clamp(noisy / n_rows, 0.01, 0.5))
 
 
 def end_of_target(task: Task, units: PublicUnits) -> str | None:

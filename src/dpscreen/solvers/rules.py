@@ -103,16 +103,6 @@ def target_share(regime: Regime) -> float:
     return clamp(3 * regime.need, 0.02, 0.3)
 
 
-def resolves_marginals(regime: Regime, n_numeric: int) -> bool:
-    """Whether counts exceed their noise enough to locate so many columns."""
-    return regime.counts(n_numeric) >= LEAST_COUNTS
-
-
-def resolves_moments(regime: Regime, n_numeric: int) -> bool:
-    """Whether means and mean squares of so many columns are worth a third of their share."""
-    return regime.counts(n_numeric) >= MOMENT_COUNTS
-
-
 def marginals_share(regime: Regime, n_numeric: int) -> float:
     """Return the share of ρ for the marginals of numeric columns."""
     q = regime.counts(n_numeric)
@@ -144,16 +134,6 @@ def binary_share(regime: Regime, n_binary: int) -> float:
 SPREAD_SHARE, UNKNOWN_SPREAD = 0.01, 1 / 3
 """Share of the budget for the mean square of all features; and its root where it is not released,
 in half-widths. Conventional."""
-
-
-def finds_spread(regime: Regime) -> bool:
-    """Whether the features' mean square can be found to within n/40."""
-    return math.sqrt(1 / (2 * SPREAD_SHARE * regime.rho)) <= regime.n_rows / 40
-
-
-def spread_of(noisy_square: float, n_rows: int) -> float:
-    """Return σ_x, the features' root mean square, from its noisy sum over rows."""
-    return math.sqrt(clamp(noisy_square / n_rows, 0.01, 0.5))
 
 
 # --- stagewise ------------------------------------------------------------------------------------
