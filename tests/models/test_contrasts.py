@@ -168,6 +168,20 @@ def test_without_an_interval_there_is_no_number(linear):
     assert hidden.tidy().loc[1, "estimate":].isna().all()
 
 
+def test_coefficients_that_are_adjusted_for_have_no_intervals_of_width_zero():
+    table, y = frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bounds = {"target_bounds": (-500, 500), "interest": ["age"]}
+        model = PrivateOLS(**bounds, **SETTING).fit(table, y)
+    predicted = model.get_prediction(table.head(2))
+    assert predicted.summary_frame().isna().all(axis=None)
+    assert "no interval for dose" in predicted.reasons[0]
+    assert "mean_ci_lower" in repr(predicted)
+    assert "no interval for dose" in str(model.t_test("dose"))
+    assert model.effect("age", 30, 40).sd > 0
+
+
 def test_arrays_and_no_constant():
     rng = np.random.default_rng(0)
     X = rng.normal(50, 10, size=(5000, 2))

@@ -16,6 +16,7 @@ from dpscreen import PrivatePoisson, PrivatePoissonLasso, load
 from dpscreen.families import POISSON
 from dpscreen.families.poisson import poisson_deviance
 from dpscreen.models.page import render_model_page
+from dpscreen.models.regression_table import table_fields, table_of_fields
 from dpscreen.rows import fits
 from dpscreen.rows.lattice import LatticeDesign, on_lattice
 from dpscreen.rows.loss import EXPONENTIAL, POWERS
@@ -147,6 +148,7 @@ def test_an_offset_has_the_coefficient_one_and_makes_rates(kind):
     if kind is PrivatePoisson:
         assert model.params.isna().to_dict() == {"a": False, "log_years": True, "const": False}
         assert "offset" in model.table_.reasons[1]
+        assert table_of_fields(table_fields(model.table_), model.table_.names, 2).offset == {1}
         assert model.get_prediction(X[:2]).summary_frame().notna().all(axis=None)
     with pytest.raises(ValueError, match="offset must be"):
         kind(**BUDGET, **bounds, offset="years").fit(X, y)

@@ -249,6 +249,7 @@ def test_what_intervals_mean_says_that_units_are_clusters(kind):
     model = kind(**BUDGET, **bounds).fit(frame[NAMES], outcomes, unit=frame["who"])
     assert "sampling error (robust to correlation within units)" in model.inference_.wording
     assert "as that model implies" not in model.explain()
+    assert "rows is not detectable" not in model.explain()
 
 
 def test_rows_without_an_id_are_left_out():

@@ -188,7 +188,7 @@ def number_cells(coef: float, error: float, t: float, p: float, *others: float) 
     return [NOTHING] * len(shown) if np.isnan(coef) else shown
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PredictionResults(Combinations):
     """Mean predictions of rows, with standard errors: of the mean, not of single outcomes.
 
@@ -197,6 +197,9 @@ class PredictionResults(Combinations):
 
     family: Family
     index: Any = None
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
 
     @property
     def predicted_mean(self) -> Array:

@@ -71,6 +71,7 @@ def caveats(
     undetected: float,
     per_coefficient: tuple[Array, Array, Array],
     estimator: str,
+    counted: str = "rows",
 ) -> Iterator[str]:
     """Yield how the non-private estimate on the same rows may differ, and what may be hidden.
 
@@ -80,8 +81,8 @@ def caveats(
     clip_bias, shifts, errors = per_coefficient
     if shortened >= 1:
         yield (
-            f"About {shortened:.0f} rows have high leverage and are down-weighted; where the truth "
-            f"is no line, plain {estimator}, which follows them, may differ."
+            f"About {shortened:.0f} {counted} have high leverage and are down-weighted; where the "
+            f"truth is no line, plain {estimator}, which follows them, may differ."
         )
     if (clip_bias > NOTED_BIAS * errors).any():
         yield (
@@ -91,8 +92,8 @@ def caveats(
     shift = float((shifts / errors).max(initial=0.0))
     if shift > 1:
         yield (
-            f"A group of fewer than {undetected:.0f} rows is not detectable at this budget and "
-            f"could move a coefficient by up to {number(shift, digits=2)} standard errors."
+            f"A group of fewer than {undetected:.0f} {counted} is not detectable at this budget "
+            f"and could move a coefficient by up to {number(shift, digits=2)} standard errors."
         )
 
 

@@ -200,6 +200,7 @@ class TableEstimator(TableModel, ScalingModel):
             | ({} if offset is None else {offset: OFFSET}),
             binary_bounds=frozenset(numbers),
             nuisance=frozenset(one.feature for one in found.unidentified if one.nuisance),
+            offset=frozenset(() if offset is None else (offset,)),
             plain_errors=found.plain,
         )
         self.inference_ = self.table_.inference(self.family, clustered=clustered)

@@ -261,11 +261,11 @@ class RegressionTable(TableReadings):
 
     `reasons` say of which features there is no interval, and why; those in `binary_bounds` have
     the bounds of a binary feature, and may be numbers that vary little within them, and those in
-    `nuisance` are adjusted for while the budget went to coefficients of interest. `clip_bias`
-    is how far clipped influences may have moved a coefficient, by what a lower clip would change.
-    `scales` and
-    `target_scale` are released standard deviations, in which effects are compared. `shortened` is
-    the noisy number of high-leverage rows, whose weight is reduced. A group of fewer rows than
+    `nuisance` are adjusted for while the budget went to coefficients of interest. The coefficient
+    of `offset` is known. `clip_bias` is how far clipped influences may have moved a coefficient, by
+    what a lower clip would change. `scales` and `target_scale` are released standard deviations, in
+    which effects are compared. `shortened` is the noisy number of high-leverage rows, whose weight
+    is reduced. A group of fewer rows than
     `undetected` is not detectable at the budget, and moves coefficients by at most `largest_shift`.
     `plain_errors` are what standard errors would be about without privacy.
     """
@@ -284,6 +284,7 @@ class RegressionTable(TableReadings):
     reasons: Mapping[int, str] = field(default_factory=dict)
     binary_bounds: frozenset[int] = frozenset()
     nuisance: frozenset[int] = frozenset()
+    offset: frozenset[int] = frozenset()
 
     @property
     def _table(self) -> RegressionTable:
@@ -303,8 +304,8 @@ class RegressionTable(TableReadings):
 
     @property
     def fixed(self) -> Mask:
-        """Return the coefficients that are not estimated: that of an offset."""
-        return np.asarray((np.diag(self.covariance) == 0) & (self.coefficients != 0))
+        """Return the coefficients that are known and not estimated: that of an offset."""
+        return np.isin(np.arange(len(self.names)), list(self.offset))
 
     def is_clip_biased(self, j: int) -> bool:
         """Whether clipping may have moved a coefficient by a part of its standard error."""
@@ -370,7 +371,9 @@ class RegressionTable(TableReadings):
             sampling=CLUSTERED if clustered else words.sampling,
         )
         found = (self.clip_bias[given], self.largest_shift[given], errors[given])
-        notes = caveats(self.shortened, self.undetected, found, words.plain)
+        notes = caveats(
+            self.shortened, self.undetected, found, words.plain, "units" if clustered else "rows"
+        )
         return Inference(True, " ".join([meaning, *notes]), intervals)
 
 
@@ -390,7 +393,7 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
         "undetected": table.undetected,
         "left_out": [
             {"feature": j, "reason": why, "binary_bounds": j in table.binary_bounds}
-            | ({"nuisance": True} if j in table.nuisance else {})
+            | {name: True for name in ("nuisance", "offset") if j in getattr(table, name)}
             for j, why in table.reasons.items()
         ],
     }
@@ -403,7 +406,7 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
     left_out = {int(one["feature"]): prose(one["reason"]) for one in found["left_out"]}
     marked = {
         name: frozenset(int(one["feature"]) for one in found["left_out"] if one.get(name))
-        for name in ("binary_bounds", "nuisance")
+        for name in ("binary_bounds", "nuisance", "offset")
     }
     shapes = {"covariance": (k, k), "scales": (d,)}
     for name, array in arrays.items():
@@ -424,5 +427,6 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         reasons=left_out,
         binary_bounds=marked["binary_bounds"],
         nuisance=marked["nuisance"],
+        offset=marked["offset"],
         **arrays,
     )
