@@ -257,7 +257,7 @@ def test_what_each_kind_shows(page, unfolded):
         assert ("Refit" in head) == (kind == "split")
         return
     plain = "least squares" if kind == "table" else "logistic regression"
-    assert f"about the interval of {plain}" in message
+    assert f"approximate interval of {plain}" in message
     assert "not separable from" in message  # the twin, which has no interval
     assert tab.evaluate("document.querySelectorAll('#widths tbody tr').length") == 7
     if kind == "table":

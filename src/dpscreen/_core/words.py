@@ -343,7 +343,8 @@ class PrintedTable(ABC):
         head, *body = (aligned(row, widths) for row in cells)
         across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
         yield from (self.title, "=" * across, head, "-" * across, *body, "=" * across)
-        yield from (textwrap.fill(note, WIDTH, break_on_hyphens=False) for note in self.notes)
+        wide = max(across, WIDTH)
+        yield from (textwrap.fill(note, wide, break_on_hyphens=False) for note in self.notes)
 
 
 _LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {

@@ -323,7 +323,7 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     if release.table is not None and release.table.is_shiftable:
         lines.append(f"groups under {release.table.undetected:.0f} {what} can go undetected")
     if release.table is not None and release.intervals and release.table.shortened >= 1:
-        lines.append(f"about {release.table.shortened:.0f} {what} of high leverage count less")
+        lines.append(f"about {release.table.shortened:.0f} high-leverage {what} down-weighted")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)
