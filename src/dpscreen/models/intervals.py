@@ -17,9 +17,9 @@ NOTED_BIAS = 0.5
 """Conventional: the part of a standard error from which the bias of clipping is reported."""
 
 MEANING = (
-    "95 % per coefficient, not simultaneous, for the linear model {model}, on rows clipped "
-    "{bounds}; standard errors include sampling error {sampling} and all privacy noise; not "
-    "a causal effect."
+    "Intervals are 95 % for each coefficient, not simultaneous. They are for the linear model "
+    "{model}, on rows clipped {bounds}. Standard errors include sampling error {sampling} and all "
+    "privacy noise. Coefficients are not causal effects."
 )
 CLUSTERED = "(robust to correlation within units)"
 
