@@ -169,7 +169,7 @@ def test_effects_of_dates_are_per_year_and_other_meanings_have_letters():
     release = replace(release, schema=schema, coefficients=np.ones(6), above_noise=range(6))
     first = next(row for row in summary_of(release).rows if row.feature == plain(name))
     assert (first.step, first.effect, first.step_words) == (365.25, 365.25, "+1yr")
-    assert marks_of(release) == ({0: "a", 1: "b"}, "a: per day; b: on the log1p scale")
+    assert marks_of(release) == ({0: "a", 1: "b"}, "a: coefficient per day; b: on the log1p scale")
 
 
 def test_html_is_escaped():

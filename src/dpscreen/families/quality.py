@@ -117,7 +117,8 @@ class Measured:
     def line(self) -> str:
         """Return the measures in one line, and on which rows they are."""
         where = "in-sample" if self.in_sample else "on rows held out"
-        return f"{self._shown()}{self._compared()}; {where}."
+        shown = self._shown()
+        return f"{shown[:1].upper()}{shown[1:]}{self._compared()}; {where}."
 
     @property
     def mean_outcome(self) -> float | None:

@@ -291,7 +291,7 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
     if word != "none":
         yield (f"on the {word} scale",) * 2
     if name in declared_numbers(release.schema, "date"):
-        yield ("per day",) * 2
+        yield ("coefficient per day",) * 2
     if any(note.column == plain(name) for note in release.bounds_notes or ()):
         yield ONE_VALUE, ONE_VALUE
 
