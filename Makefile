@@ -64,7 +64,7 @@ study: $(STAMP)  ## slow tests, new examples of properties, coverage, the full a
 	$(BIN)/dpscreen audit --jobs 2 --save dpscreen-study
 	$(BIN)/dpscreen reproduce --out dpscreen-study
 
-mutants: $(STAMP)  ## break the privacy in some 200 ways, one at a time: every way must fail a test
+mutants: $(STAMP)  ## break the privacy in some 300 ways, one at a time: every way must fail a test
 	$(BIN)/python tests/mutants/run.py
 
 bench: $(STAMP)  ## speed, as ratios measured side by side
