@@ -231,11 +231,6 @@ class Family:
         return self.loss.quadratic
 
     @property
-    def is_skewed(self) -> bool:
-        """Whether rows lie far off on one side, so that clips of residuals lower predictions."""
-        return self.in_parts
-
-    @property
     def releases_meat(self) -> bool:
         """Whether the meat of the sandwich covariance is released; else it is the curvature."""
         return self.has_scale

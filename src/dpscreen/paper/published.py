@@ -64,7 +64,7 @@ class PublishedClaim:
     """A statement outside the tables; `caveat` says where it fails or what it rests on.
 
     Each of `readings` is one way to take the words, what is run to judge them so, and perhaps a
-    `test` of what came out (`claims.on_sets`), or why they are `refuted` without.
+    `test` of the results (`claims.on_sets`), or why they are `refuted` without.
     """
 
     key: str

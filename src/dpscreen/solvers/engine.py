@@ -180,7 +180,7 @@ class Engine:
         features[len(self.features) :] = 0
         explained = self.posterior.spread(features, task.regime.n_rows) ** 2
         short = task.start - explained / 2 - float(self.point.weights[task.n_features :].sum())
-        if task.family.is_skewed and task.choices.offset is None and short > SHORTFALL:
+        if task.family.in_parts and task.choices.offset is None and short > SHORTFALL:
             move_constant(task, self.point, short)
 
     @property

@@ -136,6 +136,11 @@ class Conditioner:
         return np.asarray(self.spread[:, None] * root / self.spread @ self.matrix), resolved
 
 
+def permitted_square(task: TableTask, k: int, cost: ZCDP) -> float:
+    """Return the squared norm of rows with which noise, √(2k)·norm²/√(2ρ), is `NOISE_LEVEL`·n."""
+    return NOISE_LEVEL * task.n_rows * math.sqrt(float(cost) / k)
+
+
 def release_conditioner(task: TableTask, margin: float, most: float, last: float) -> Conditioner:
     """Release whitened rows and their Gram matrix, after up to three whitening rounds.
 
@@ -153,9 +158,8 @@ def release_conditioner(task: TableTask, margin: float, most: float, last: float
         mean = SQUARED_NORM * k
         least, longest = math.sqrt(mean), _release_longest(task, matrix)
         longest = min(max(longest, least / 1.2), most)
-        # Up to `LONGER` times the mean where the noise of all directions permits it: that has a
-        # spectral norm of √(2k)·norm²/√(2ρ).
-        square = NOISE_LEVEL * n * math.sqrt(float(task.share(share)) / k)
+        # Up to `LONGER` times the mean where the noise of all directions permits it.
+        square = permitted_square(task, k, task.share(share))
         permitted = max(mean, min(square, LONGER * mean), square * float(spread.min()) ** 2)
         norm = max(min(margin * longest, math.sqrt(permitted)), least)
         rows = MixedRows.near(task.columns, matrix / norm)

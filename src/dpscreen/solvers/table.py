@@ -33,7 +33,6 @@ from dpscreen.solvers.gram import (
     GRAM_SHARE,
     LEVERAGE,
     N_CELLS,
-    NOISE_LEVEL,
     NORM_SHARE,
     ROUND_SHARE,
     Conditioner,
@@ -42,6 +41,7 @@ from dpscreen.solvers.gram import (
     Unidentified,
     explained,
     largest_detected,
+    permitted_square,
     release_columns,
     release_conditioner,
     unidentified,
@@ -1004,10 +1004,8 @@ class TableEngine:
                 top = self.conditioner.row_norm * math.sqrt(bound)
                 counts = self._single().curved_total(size_counts, 1.0, rows, 1.0, N_CELLS)
                 purpose = "norms of whitened rows times roots of means"
-                # As far out as noise of all directions permits (Lemma 36).
                 k, mean = len(self.conditioner.gram), self._mean_curvature(theta)
-                level = math.sqrt(2 * k / (2 * float(cost))) / task.n_rows
-                permitted = max(SQUARED_NORM * k * mean, NOISE_LEVEL * mean / level)
+                permitted = mean * max(SQUARED_NORM * k, permitted_square(task, k, cost))
                 longest = largest_detected(task, counts, top, purpose)
                 self.curved_norm = min(longest, math.sqrt(permitted))
             square = self.curved_norm**2
