@@ -27,8 +27,6 @@ def released(model) -> dict:
     if getattr(model, "path_", None) is not None:
         path = model.path_
         found["path_"] = [path.features, path.signs, path.steps]
-        if hasattr(model, "noise_p_values"):
-            found["noise_p_values"] = model.noise_p_values()
     if hasattr(model, "inference_"):
         found["inference_"] = [
             [one.feature, one.coefficient, one.standard_error, one.low, one.high]

@@ -28,7 +28,7 @@ ROUNDED_CASES = ("AdaSSP", "PrivateSIS", "PrivateOLS", "outcomes", "FrankWolfeLa
 # Rows are drawn from normals, or means and errors of predictions are taken.
 ROUNDED_COMMANDS = ("simulate", "compare", "plan", "reproduce")
 # A product with the features' centres (BLAS), LAPACK, and logarithms (libm) after the release.
-ROUNDED_VALUES = ("intercept", "inference", "noise_p", "predictions", "told", "loaded")
+ROUNDED_VALUES = ("intercept", "inference", "predictions", "told", "loaded")
 
 
 def rounded(name: str, where: str) -> bool:

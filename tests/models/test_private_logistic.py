@@ -470,7 +470,6 @@ def test_noise_alone_chooses_nothing_that_stands_out():
     X, y = rng.normal(size=(4000, 50)), rng.random(4000) < 0.3
     found = [model(random_state=seed).fit(X, y).selected_.sum() for seed in range(10)]
     assert np.mean(found) < 2.5  # one feature in twenty
-    assert not (model(n_iter=20).fit(X, y).noise_p_values() <= 0).any()
 
 
 def test_a_constant_column_has_no_coefficient():

@@ -13,13 +13,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from dpscreen import FreeScreen, PrivateLasso
 from dpscreen.privacy.replay import record, replay
 from dpscreen.solvers.base import Path
-from dpscreen.solvers.free_screen import before_screening, screened, screens
-from dpscreen.solvers.selection import Admission, noise_p_values
+from dpscreen.solvers.free_screen import screened, screens
+from dpscreen.solvers.selection import Admission
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -119,7 +118,6 @@ def test_outside_the_domain_a_fit_is_that_without_screening_to_the_bit():
 def test_paths_too_short_to_be_screened_are_fitted(n_iter):
     model, plain = both(*rows(1), n_iter=n_iter)
     assert model.path_.features[:1].tolist() == plain.path_.features[:1].tolist()
-    assert (model.released().noise_p_values is None) == (n_iter == 1)
     assert str(model.summary())
 
 
@@ -179,52 +177,3 @@ def test_sparse_rows_release_what_dense_ones_do(intercept):
     assert dense.screened_.any()
     sparse = model.fit(sp.csr_array(X), y)
     assert (sparse.coef_.tolist(), sparse.intercept_, sparse.screened_.tolist()) == found
-
-
-# --- noise p-values -------------------------------------------------------------------------------
-
-
-def test_noise_p_values_are_those_of_the_steps_before_screening():
-    model, _ = both(*rows(0), n_iter=24)
-    first = before_screening(model.path_)
-    assert len(first) == 12
-    expected = noise_p_values(first, n_features=60, n_constants=0, limit=None)
-    np.testing.assert_array_equal(model.noise_p_values(), expected)
-
-
-RUNS = 600
-
-
-def excess(p_values):
-    """Return the smallest chance of so many small p-values, if each level were kept."""
-    levels = (0.01, 0.05, 0.2)
-    counts = [np.count_nonzero(p_values <= level) for level in levels]
-    return min(stats.binom.sf(c - 1, RUNS, u) for c, u in zip(counts, levels, strict=True))
-
-
-def null_path(rng, *, n_features, n_iter):
-    """Return a screened path on which feature 0 has no gradient, and others help it.
-
-    Once feature 0 has entered, another one takes all steps until screening, so that few are left.
-    """
-    chosen, signs, candidates = [], [], np.arange(n_features)
-    for t in range(n_iter):
-        if t == n_iter // 2 and screens(len(set(chosen)), t):
-            candidates = np.array(sorted(set(chosen)))
-        scores = np.where(candidates == 1, 30.0 * (0 in chosen and t < n_iter // 2), 0.0)
-        noisy = np.concatenate((scores, -scores)) + rng.gumbel(size=2 * len(candidates))
-        place = int(noisy.argmax())
-        chosen.append(int(candidates[place % len(candidates)]))
-        signs.append(1 if place < len(candidates) else -1)
-    return replace(path_of(chosen), signs=np.array(signs))
-
-
-def test_noise_p_values_hold_whatever_is_screened_and_would_not_on_the_whole_path():
-    """False alarm: 1e-6. The whole path, taken as if nothing was screened, must be caught."""
-    rng = np.random.default_rng(11)
-    told = {"n_features": 50, "n_constants": 0, "limit": None}
-    paths = [null_path(rng, n_features=50, n_iter=60) for _ in range(RUNS)]
-    halves = np.array([noise_p_values(before_screening(path), **told)[0] for path in paths])
-    wholes = np.array([noise_p_values(path, **told)[0] for path in paths])
-    assert excess(halves) > 1e-6
-    assert excess(wholes) < 1e-6

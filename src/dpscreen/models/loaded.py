@@ -59,14 +59,6 @@ columns_
     def _clips_to(self) -> Array | None:
         return self.feature_bounds_ if self._from_file.clips_features else None
 
-    def noise_p_values(self) -> Array:
-        """Return one p-value for each feature, as :meth:`PrivateLasso.noise_p_values` does."""
-        check_is_fitted(self)
-        found = self._from_file.noise_p_values
-        if found is None:
-            raise ValueError("noise p-values need a path, which this model does not have.")
-        return found.copy()
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL
@@ -52,27 +51,6 @@ class SparseModel(ScalingModel):
     solver: ClassVar[str] = "auto"
 
     _takes_sparse = True
-
-    def noise_p_values(self) -> Array:
-        """Return for each feature a p-value of "only privacy noise ever chose it".
-
-        No p-value of an effect: `PrivateOLS` has those. It tests privacy noise only, for the
-        hypothesis that the feature's gradient was zero at every step; sampling noise gives a
-        gradient too. A feature that others kept from being chosen shows a large value or NaN,
-        however strong it is, so there is little power with few features, and with rows enough for
-        the refit to find what the path did not. Computed from `path_`, so free; `max_features` and
-        `fit_intercept` must still be those of the fit.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            NaN for features that were chosen no more than noise alone would, or never: the path
-            says nothing of them. Not corrected for the number of features.
-        """
-        found = self.released().noise_p_values
-        if found is None:
-            raise ValueError("noise p-values need a path: here no feature had to be chosen.")
-        return found
 
     def _settings(self, unit: Unit) -> Choices:
         check.choice("inference", self.inference, (None, "split"))
@@ -306,8 +284,7 @@ class PrivateLasso(SparseModel):
     Notes
     -----
     Coefficients are shrunken, noisy and selected; no standard errors are valid, but those of
-    ``inference="split"``. `noise_p_values` tests only whether a choice could be privacy noise.
-    Expect no useful model where M = n√(2ρ)/ln(2d) is below 20.
+    ``inference="split"``. Expect no useful model where M = n√(2ρ)/ln(2d) is below 20.
 
     Examples
     --------
@@ -346,11 +323,6 @@ class FreeScreen(PrivateLasso):
     screened_ : ndarray of shape (n_features,), bool
         The features that were no candidates in the second half of the path; none where the rule
         did not apply. Computed from `path_`.
-
-    Notes
-    -----
-    `noise_p_values` uses the steps before screening only: how many features compete afterwards
-    depends on the path (docs/theory/selection.md, Lemma 15).
 
     Examples
     --------

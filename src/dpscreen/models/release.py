@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,22 +32,13 @@ from dpscreen._core.words import (
 )
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.families.quality import Measure, Measured
-from dpscreen.models.categories import (
-    FrameColumns,
-    declared_block,
-    declared_numbers,
-)
+from dpscreen.models.categories import FrameColumns, declared_block, declared_numbers
 from dpscreen.models.delivery import BoundsNote
 from dpscreen.models.intervals import FeatureInterval, Inference
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import COUNTS, Path
-from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
-from dpscreen.solvers.selection import noise_p_values
 from dpscreen.tables.formula import FormulaProblem, formula_target
-
-if TYPE_CHECKING:
-    pass
 
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
@@ -283,22 +274,6 @@ class Release:
         """Return the intervals by feature."""
         found = () if self.inference is None else self.inference.intervals
         return {interval.feature: interval for interval in found}
-
-    @cached_property
-    def noise_p_values(self) -> Array | None:
-        """Return the noise p-values; None where there is no path to compute them from."""
-        path = self.path
-        if path is not None and self.solver == FREE_SCREEN:
-            path = before_screening(path)
-        if not path:
-            return None
-        constants = int(self.solver == "frank-wolfe" and self.fit_intercept)
-        return noise_p_values(
-            path,
-            n_features=self.n_features,
-            n_constants=constants,
-            limit=self.max_features,
-        )
 
 
 ABOUT = ("target", "author", "date", "purpose")

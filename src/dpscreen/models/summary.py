@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpscreen._core.words import (
-    FALSE_RATE,
     LINEAR,
     NOTHING,
     PER_CENT,
@@ -297,7 +296,7 @@ def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
 
 
 def sign_is_reliable(release: Release, j: int) -> bool:
-    """Whether an interval excludes 0; without intervals, whether noise is an unlikely cause.
+    """Whether an interval excludes 0; without intervals, whether the feature is above the noise.
 
     What has no interval beside others that have one is marked for that.
     """
@@ -305,12 +304,7 @@ def sign_is_reliable(release: Release, j: int) -> bool:
     if found is not None:
         agrees = release.estimates[j] * found.coefficient > 0
         return found.low * found.high > 0 and agrees
-    if release.intervals:
-        return True
-    if release.above_noise is not None:
-        return j in release.above_noise
-    chances = release.noise_p_values
-    return chances is None or not chances[j] > FALSE_RATE
+    return bool(release.intervals) or release.above_noise is None or j in release.above_noise
 
 
 def _lines_below(release: Release, marks: str) -> Iterator[str]:
