@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message
 
 MOST_EPSILON = 1e4
 """A sum that takes this whole budget still has noise of 7 of the 2^10 units of one row."""
@@ -30,14 +31,12 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(f"epsilon must be a positive, finite number; got {self.epsilon!r}.")
+            raise ValueError(message("budget.epsilon", given=self.epsilon))
         if self.epsilon > MOST_EPSILON:
-            raise ValueError(
-                f"epsilon must be at most {MOST_EPSILON:g}, above which nothing is hidden; got "
-                f"{self.epsilon!r}."
-            )
+            most = MOST_EPSILON
+            raise ValueError(message("budget.epsilon-too-large", given=self.epsilon, most=most))
         if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1; got {self.delta!r}.")
+            raise ValueError(message("budget.delta", given=self.delta))
 
     def __add__(self, other: Budget) -> Budget:
         return Budget(self.epsilon + other.epsilon, self.delta + other.delta)
@@ -61,9 +60,9 @@ class ZCDP:
         try:
             object.__setattr__(self, "rho", Fraction(self.rho))
         except (ValueError, OverflowError):
-            raise ValueError(f"rho must be a finite number; got {self.rho!r}.") from None
+            raise ValueError(message("budget.rho", given=self.rho)) from None
         if self.rho < 0:
-            raise ValueError(f"rho must not be negative; got {float(self.rho)!r}.")
+            raise ValueError(message("budget.rho-negative", given=float(self.rho)))
 
     @classmethod
     def free(cls) -> ZCDP:
@@ -90,9 +89,7 @@ class ZCDP:
             rho, less = rho * (1 - less), 2 * less
             if cls(Fraction(rho)).delta(epsilon) <= budget.delta:
                 return cls(Fraction(rho))
-        raise ValueError(
-            f"epsilon={budget.epsilon!r} with delta={budget.delta!r} is too small to be divided up."
-        )
+        raise ValueError(message("budget.too-small", epsilon=epsilon, delta=budget.delta))
 
     def __add__(self, other: ZCDP) -> ZCDP:
         return ZCDP(self.rho + other.rho)
@@ -113,7 +110,7 @@ class ZCDP:
     def epsilon(self, delta: float) -> float:
         """Return the least ε certified at this δ."""
         if not 0 < delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1; got {delta!r}.")
+            raise ValueError(message("budget.delta", given=delta))
         rho, log_delta = float(self), math.log(delta)
         if rho == 0:
             return 0.0
@@ -193,7 +190,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         if self.rows_per_unit < 1:
-            raise ValueError("rows_per_unit must be at least 1.")
+            raise ValueError(message("budget.rows-per-unit"))
 
     @property
     def is_row(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.messages import message
 from dpscreen.privacy.budget import ZCDP
 from dpscreen.privacy.noise import Noise
 from dpscreen.privacy.sampling import (
@@ -173,7 +174,7 @@ class DiscreteGaussian(HalfSquare):
     def __post_init__(self) -> None:
         _check_numbers(self.sensitivity, self.scale, self.unit)
         if not LEAST_VARIANCE < self.variance_in_units < MOST_VARIANCE:
-            raise ValueError("epsilon is too small, or too large: the noise would overflow.")
+            raise ValueError(message("mechanism.overflow"))
 
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
@@ -203,7 +204,7 @@ def _least_noise(cost: ZCDP, change: float, factor: int, make: Callable[[float],
 
 def _check_numbers(*numbers: float) -> None:
     if not all(math.isfinite(number) and number > 0 for number in numbers):
-        raise ValueError("sensitivity, scale and unit must be positive, finite numbers.")
+        raise ValueError(message("mechanism.numbers"))
 
 
 def _whole(values: Integers) -> Integers:

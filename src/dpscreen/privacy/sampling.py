@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Loops, Mask
+from dpscreen._core.messages import message
 from dpscreen.privacy.noise import Noise
 
 kernels = Loops("dpscreen.privacy.kernels")
@@ -85,7 +86,7 @@ def workable(scale: Fraction) -> float:
     except OverflowError:
         number = math.inf
     if not 1e-300 <= number <= 1e300:
-        raise ValueError("the scale must be positive, and between 1e-300 and 1e300 units.")
+        raise ValueError(message("mechanism.scale"))
     return number
 
 

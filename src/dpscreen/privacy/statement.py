@@ -9,7 +9,7 @@ are, and of which kind and size, the JSON Schema of a model file says.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, asdict, dataclass, fields
 from fractions import Fraction
 from html import escape
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen import __version__
+from dpscreen._core.messages import message
 from dpscreen._core.words import WIDTH, rounded_up
 from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit, neighbours_of, worded
@@ -253,9 +254,8 @@ class PrivacyStatement:
         values = _values(found, fields(cls))
         records = [_values(one, fields(MechanismRecord)) for one in values.pop("mechanisms")]
         made = cls(mechanisms=tuple(MechanismRecord(**record) for record in records), **values)
-        problem = _contradiction(made, holds=found["holds"])
-        if problem:
-            raise ValueError(problem)
+        for problem in _contradictions(made, holds=found["holds"]):
+            raise ValueError(message(f"statement.{problem}"))
         return made
 
     def __str__(self) -> str:
@@ -324,7 +324,7 @@ def _values(found: Mapping[str, Any], fields: Iterable[Field[Any]]) -> dict[str,
 def _value(name: str, value: Any, kind: str) -> Any:
     texts = {"str": (value,), "tuple[str, ...]": value}.get(kind, ())
     if not all(text.isprintable() for text in texts):
-        raise ValueError(f"the statement's {name} holds what cannot be printed.")
+        raise ValueError(message("statement.unprintable", name=name))
     match kind:
         case "float" | "float | None":
             return None if value is None else float(value)
@@ -335,51 +335,49 @@ def _value(name: str, value: Any, kind: str) -> Any:
     return value
 
 
-def _contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
-    """Return in which way a statement contradicts itself; None if it does not."""
+def _contradictions(statement: PrivacyStatement, *, holds: bool) -> Iterator[str]:
+    """Yield the ways in which a statement contradicts itself; the first makes others moot."""
     seeded = "seeded" in statement.noise.casefold()
     if holds != statement.holds or (statement.secure_noise and seeded):
-        return (
-            "the statement contradicts itself about whether its promise holds: that needs proven "
-            "mechanisms and noise that is not seeded."
-        )
-    said = any(DISCLOSED in text for text in statement.public)
-    if said and not statement.rows_disclosed:
-        return "the statement contradicts itself about whether the number of rows is disclosed."
+        yield "holds"
+    if any(DISCLOSED in text for text in statement.public) and not statement.rows_disclosed:
+        yield "disclosed"
     # A unit that is a row has one, and one that says how many says the same number.
     rows = "1" if statement.of_rows else worded(statement.unit)[1]
     if rows not in (None, str(statement.rows_per_unit)):
-        return "the statement's unit does not fit its rows_per_unit."
+        yield "rows-per-unit"
     expected = neighbours_of(statement.unit, rows_disclosed=statement.rows_disclosed)
     if statement.neighbours != expected:
-        return "the statement's neighbours do not fit its unit and what is disclosed."
-    if statement.calibration == "published":
-        known = (statement.rho, *(record.rho for record in statement.mechanisms))
-        claimed = any(rho is not None for rho in known)
-        return "the published calibration has no cost to state." if claimed else None
-    return _unpaid(statement)
+        yield "neighbours"
+    costs = statement.rho, *(record.rho for record in statement.mechanisms)
+    if statement.calibration != "published":
+        yield from _wrong_costs(statement)
+    elif any(rho is not None for rho in costs):
+        yield "published-cost"
 
 
-def _unpaid(statement: PrivacyStatement) -> str | None:
-    """Return what is wrong with the account of a proven statement."""
-    rho = statement.rho
-    if not rho or any(not record.rho for record in statement.mechanisms):
-        return "a proven statement must state what each mechanism costs."
-    if not all(record.name in PER_SQUARE for record in statement.mechanisms):
-        return "a proven statement has a mechanism for which there is no proof here."
-    halves = any(record.purpose.startswith(HALVES) for record in statement.mechanisms)
-    if halves and statement.composition != IN_HALVES:
-        return "costs add up, unless the composition says that coins split the rows into halves."
-    if not all(_cost_follows(record) for record in statement.mechanisms):
-        return "a mechanism's rho does not follow from its sensitivity and noise scale."
+def _wrong_costs(statement: PrivacyStatement) -> Iterator[str]:
+    """Yield what is wrong with the account of a proven statement."""
+    rho, records = statement.rho, statement.mechanisms
+    if not rho or not all(record.rho for record in records):
+        yield "no-costs"
+        return
+    if not all(record.name in PER_SQUARE for record in records):
+        yield "no-proof"
+    if statement.composition != IN_HALVES and any(
+        record.purpose.startswith(HALVES) for record in records
+    ):
+        yield "halves"
+    if not all(_cost_follows(record) for record in records):
+        yield "mechanism-cost"
     sums = dict.fromkeys((*HALVES, ""), 0.0)  # a coin split the rows into halves (Lemma 16)
-    for record in statement.mechanisms:
+    for record in records:
         sums[next(half for half in sums if record.purpose.startswith(half))] += record.rho or 0.0
     if abs(sums.pop("") + max(sums.values()) - rho) > CLOSE * rho:
-        return "the mechanisms' costs do not add up to the statement's rho."
+        yield "sum"
     with np.errstate(all="ignore"):
-        follows = ZCDP(Fraction(rho)).delta(statement.epsilon) <= statement.delta * (1 + CLOSE)
-    return None if follows else "the statement's epsilon and delta do not follow from its rho."
+        if ZCDP(Fraction(rho)).delta(statement.epsilon) > statement.delta * (1 + CLOSE):
+            yield "epsilon"
 
 
 def _cost_follows(record: MechanismRecord) -> bool:

@@ -29,6 +29,7 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Protocol, Self
 
+from dpscreen._core.messages import message
 from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit
 from dpscreen.privacy.ledger.export import (
@@ -164,10 +165,7 @@ class PrivacyLedger:
             self._chain = Chain.of(self._account)
             self._chain, entries = self._catch_up(content)
         if since is not None and since not in {self._account.seal, *(e.hash for e in entries)}:
-            raise LedgerProblem(
-                f"The ledger {self.path} does not hold {since}: it was put back to an older copy, "
-                "or is another ledger."
-            )
+            raise LedgerProblem(message("ledger.since", path=str(self.path), since=since))
 
     @classmethod
     def create(
@@ -285,7 +283,7 @@ class PrivacyLedger:
         """Return the ledger as text: "json" for all of it, "csv" for the reservations."""
         forms = {"csv": as_csv, "json": as_json}
         if form not in forms:
-            raise ValueError(f"a ledger is exported as 'csv' or 'json'; got {form!r}.")
+            raise ValueError(message("ledger.form", given=form))
         return forms[form](self.document())
 
     def document(self) -> Document:
@@ -372,35 +370,33 @@ class PrivacyLedger:
         if content.account() != self._account or content.seal(self._chain.number) != (
             self._chain.hash
         ):
-            raise Damaged("it no longer holds what it held; an older copy may have taken its place")
+            raise Damaged("older")
         chain, entries = _verified(content, self._chain)
         if content.last_number() != chain.number:
-            raise Damaged("reservations are missing from its end")
+            raise Damaged("end")
         if content.count() != chain.number:
-            raise Damaged("it holds rows that are no reservations")
+            raise Damaged("extra")
         if chain.spent > self.total:
-            raise Damaged("more is booked than was granted")
+            raise Damaged("overspent")
         return chain, entries
 
     def _check_unit(self, chain: Chain, unit: str) -> None:
         if agreed(chain.unit, unit) is None:
-            raise WrongUnit(
-                f"The ledger {self.path} counts for {chain.unit!r}, and this cost is for {unit!r}: "
-                "the two do not add up, so nothing was booked. Fit for the ledger's unit "
-                "(rows_per_unit, or the schema's unit), or keep another ledger for the other unit."
-            )
+            named = {"path": str(self.path), "known": chain.unit, "unit": unit}
+            raise WrongUnit(message("ledger.other-unit", **named))
 
     def _refused(self, cost: ZCDP, remaining: ZCDP) -> BudgetRefused:
         delta = self.budget.delta
         epsilon = affordable_epsilon(remaining, delta)
-        return BudgetRefused(
-            f"a reservation of epsilon={at_least(cost.epsilon(delta)):g} does not fit: of "
-            f"epsilon={self.budget.epsilon:g} for {self.dataset!r}, epsilon={epsilon:g} remains, "
-            f"all at delta={delta:g} (rho={at_least(cost.rho):g} is asked for, and "
-            f"rho={at_most(remaining.rho):g} remains).",
-            remaining=remaining,
-            epsilon=epsilon,
+        reason = message(
+            "ledger.refused",
+            dataset=self.dataset,
+            granted=self.budget.epsilon,
+            delta=delta,
+            **{"epsilon": at_least(cost.epsilon(delta)), "rho": at_least(cost.rho)},
+            **{"left": epsilon, "rho_left": at_most(remaining.rho)},
         )
+        return BudgetRefused(reason, remaining=remaining, epsilon=epsilon)
 
 
 def _verified(content: Content, chain: Chain) -> tuple[Chain, tuple[Reservation, ...]]:
@@ -412,5 +408,5 @@ def _verified(content: Content, chain: Chain) -> tuple[Chain, tuple[Reservation,
 
 def _file(path: FilePath, timeout: float) -> LedgerFile:
     if not 0 <= timeout <= 86400:
-        raise ValueError(f"timeout must be from 0 to 86400 seconds; got {timeout!r}.")
+        raise ValueError(message("ledger.timeout", given=timeout))
     return LedgerFile(Path(path).absolute(), timeout)

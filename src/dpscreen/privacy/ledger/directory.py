@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpscreen._core.messages import message
+
 DATABASE, DRAFT, LOCK = "ledger.db", "unfinished.db", "lock"
 JOURNAL = "-journal"
 FOR_THE_OWNER = 0o600
@@ -32,7 +34,10 @@ Place = tuple[int, int, int, int]
 
 
 class Foreign(Exception):
-    """Something is not a ledger of this format, or not a whole one. It says so of itself."""
+    """Something is not a ledger of this format, or not a whole one."""
+
+    def __init__(self, code: str, **fields: object) -> None:
+        super().__init__(message(f"not-a-ledger.{code}", **fields))
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,11 @@ class LedgerDirectory:
     def place(self) -> Place:
         """Return which directory and database this is; refuse one that is not whole."""
         if not self.path.is_dir():
-            raise Foreign(
-                "is not a directory, as a ledger is" if self.path.exists() else "does not exist"
-            )
+            raise Foreign("file" if self.path.exists() else "absent")
         home = self.path.stat()
         missing = [name for name in (DATABASE, LOCK) if not _is_there(self.path / name)]
         if missing:
-            raise Foreign(
-                f"is not a whole ledger: it has no {' and no '.join(missing)}. It may be another "
-                "directory, or its creation or copying was interrupted; it never begins with a "
-                "new budget"
-            )
+            raise Foreign("incomplete", missing=" and no ".join(missing))
         for name in (LOCK, DATABASE + JOURNAL, DATABASE):
             with suppress(FileNotFoundError):  # of the journal, which comes and goes
                 check_one_name(self.path / name)
@@ -79,7 +78,7 @@ class LedgerDirectory:
         try:
             self.path.mkdir(mode=0o700)
         except FileExistsError:
-            raise Foreign("already exists; a ledger is never overwritten") from None
+            raise Foreign("exists") from None
         try:
             _sync(self.path.parent)
             _touch(lock)
@@ -109,7 +108,7 @@ class LedgerDirectory:
             _lock(handle, time.monotonic() + self.timeout)
             try:
                 if not os.path.samestat(os.fstat(handle), (self.path / LOCK).lstat()):
-                    raise Foreign("was replaced while its lock was waited for")
+                    raise Foreign("replaced")
                 yield
             finally:
                 _unlock(handle)
@@ -129,17 +128,11 @@ def check_one_name(path: Path) -> None:
     """Refuse a file that is a link, has a second name, or is mounted apart from its directory."""
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode):
-        raise Foreign(f"cannot be used: {path.name} is not a file, or is a link to one")
+        raise Foreign("link", file=path.name)
     if status.st_nlink > 1:
-        raise Foreign(
-            f"cannot be used: {path.name} has a second name (a hard link), under which "
-            "bookings could be undone. Remove that name"
-        )
+        raise Foreign("second-name", file=path.name)
     if _mount(path) != _mount(path.parent):
-        raise Foreign(
-            f"cannot be used: {path.name} is mounted by itself, so that bookings could be "
-            "undone. Mount the whole directory"
-        )
+        raise Foreign("mounted", file=path.name)
 
 
 def _mount(path: Path) -> str:

@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpscreen._core.messages import Message, message
 from dpscreen.privacy.ledger.directory import DATABASE, Foreign, LedgerDirectory, Place
 from dpscreen.privacy.ledger.records import Account, Damaged, Reservation
 
@@ -48,14 +49,15 @@ SCHEMA = {
     for event in ("update", "delete")
 }
 
-_SAYS = {
-    sqlite3.SQLITE_READONLY: "is read-only, or its directory or disk is",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: its directory may be read-only",
-    sqlite3.SQLITE_PERM: "may not be opened by this user",
-    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
-    sqlite3.SQLITE_NOTADB: "is not a ledger: it is not an SQLite database",
-    sqlite3.SQLITE_CORRUPT: "is damaged: SQLite cannot read it",
+_REASONS = {
+    sqlite3.SQLITE_READONLY: "read-only",
+    sqlite3.SQLITE_CANTOPEN: "closed",
+    sqlite3.SQLITE_PERM: "forbidden",
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_NOTADB: "no-database",
+    sqlite3.SQLITE_CORRUPT: "corrupt",
 }
+_BUSY = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED
 
 
 class LedgerProblem(RuntimeError):
@@ -79,7 +81,7 @@ class Content:
             "FROM account"
         ).fetchall()
         if len(rows) != 1:
-            raise Damaged("its account is missing")
+            raise Damaged("account-missing")
         return _parsed(Account.parse, rows[0])
 
     def reservations(self, *, after: int = 0) -> Iterator[Reservation]:
@@ -103,7 +105,7 @@ class Content:
         """Return the last number that was ever given, whether or not its row is still there."""
         rows = self._database.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
         if any(name != "reservation" for name, _ in rows) or len(rows) > 1:
-            raise Damaged("its last number is not where it should be")
+            raise Damaged("last-number")
         return _parsed(int, rows[0][1]) if rows else 0
 
     def count(self) -> int:
@@ -120,7 +122,7 @@ class Content:
     def check_pages(self) -> None:
         """Let SQLite check the structure of the whole file."""
         if self._database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-            raise Damaged("SQLite finds its pages inconsistent")
+            raise Damaged("pages")
 
 
 class LedgerFile(LedgerDirectory):
@@ -155,17 +157,14 @@ class LedgerFile(LedgerDirectory):
 
         It is committed and on the disk when the block has been left, and only then.
         """
-        saying = self.problems("No reservation was booked")
-        with saying, self.held() as place, closing(self._connect()) as database:
+        explained = self.problems(booking=True)
+        with explained, self.held() as place, closing(self._connect()) as database:
             database.execute("BEGIN IMMEDIATE")
             _check_format(database)
             yield Content(database)
             database.execute("COMMIT")
             if self._place_now() != place:
-                raise LedgerProblem(
-                    f"The ledger {self.path} was replaced, or its database was given a second "
-                    "name, while a reservation was made; it does not count."
-                )
+                raise LedgerProblem(message("ledger.replaced-meanwhile", path=str(self.path)))
 
     def _place_now(self) -> Place | None:
         try:
@@ -189,47 +188,37 @@ class LedgerFile(LedgerDirectory):
         return database
 
     @contextmanager
-    def problems(self, outcome: str = "") -> Iterator[None]:
+    def problems(self, *, booking: bool = False) -> Iterator[None]:
         """Say in one sentence what went wrong, and what became of the reservation."""
-        ending = f" {outcome}." if outcome else ""
         try:
             yield
-        except FileNotFoundError:
-            raise LedgerProblem(f"{self.path} or its directory does not exist.{ending}") from None
-        except TimeoutError:
-            raise self._busy(ending) from None
-        except OSError as error:
-            raise LedgerProblem(f"{self.path} cannot be used: {error.strerror}.{ending}") from None
-        except Foreign as error:
-            raise LedgerProblem(f"{self.path} {error}.{ending}") from None
-        except Damaged as error:
-            raise LedgerProblem(
-                f"The ledger {self.path} is damaged or was altered: {error}.{ending}"
-            ) from None
-        except UnicodeError:  # SQLite quotes what it cannot read, and Python cannot either
-            raise LedgerProblem(
-                f"The ledger {self.path} {_SAYS[sqlite3.SQLITE_CORRUPT]}.{ending}"
-            ) from None
-        except sqlite3.Error as error:
-            raise self._explained(error, ending) from None
+        except (OSError, Foreign, Damaged, UnicodeError, sqlite3.Error) as error:
+            raise self._explained(error, booking=booking) from None
 
-    def _busy(self, ending: str) -> LedgerBusy:
-        return LedgerBusy(
-            f"The ledger {self.path} has been in use by another process for more than "
-            f"{self.timeout:g} s.{ending}"
-        )
-
-    def _explained(self, error: sqlite3.Error, ending: str) -> LedgerProblem:
+    def _explained(self, error: Exception, *, booking: bool) -> LedgerProblem:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return self._busy(ending)
-        if code in _SAYS:
-            return LedgerProblem(f"The ledger {self.path} {_SAYS[code]}.{ending}")
-        unknown = " A reservation may have been booked, but must not be used." if ending else ""
-        name = getattr(error, "sqlite_errorname", type(error).__name__)
-        return LedgerProblem(
-            f"The ledger {self.path} could not be read or written ({name}).{unknown}"
-        )
+
+        def problem(name: str, outcome: str = "not-booked", **fields: object) -> Message:
+            ending = message(f"ledger.{outcome}") if booking else ""
+            return message(f"ledger.{name}", path=str(self.path), outcome=ending, **fields)
+
+        if isinstance(error, TimeoutError) or code in _BUSY:
+            return LedgerBusy(problem("busy", seconds=self.timeout))
+        match error:
+            case FileNotFoundError():
+                found = problem("gone")
+            case OSError():
+                found = problem("unusable", reason=error.strerror)
+            case Foreign():
+                found = problem("foreign", reason=error.args[0])
+            case Damaged():
+                found = problem("damaged", reason=error.args[0])
+            case _ if code in _REASONS:  # also where SQLite quotes what Python cannot decode
+                found = problem("database", reason=message(f"not-a-ledger.{_REASONS[code]}"))
+            case _:
+                name = getattr(error, "sqlite_errorname", type(error).__name__)
+                found = problem("unreadable", "perhaps-booked", error=name)
+        return LedgerProblem(found)
 
 
 def _check_format(database: sqlite3.Connection) -> None:
@@ -238,19 +227,17 @@ def _check_format(database: sqlite3.Connection) -> None:
     A trigger or a column that a ledger does not have could undo what is booked.
     """
     if _pragma(database, "application_id") != APPLICATION_ID:
-        raise Foreign("is not a ledger")
+        raise Foreign("foreign")
     version = _pragma(database, "user_version")
     if isinstance(version, int) and version > LAYOUT:
-        raise Foreign(
-            f"is a ledger of format {version}; this dpscreen reads format {LAYOUT}: upgrade it"
-        )
+        raise Foreign("newer", version=version, known=LAYOUT)
     found = database.execute(
         "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     )
     if version != LAYOUT or dict(found.fetchall()) != SCHEMA:
-        raise Damaged("its tables are not those of a ledger")
+        raise Damaged("schema")
     if _pragma(database, "journal_mode") != "delete":
-        raise Foreign("is a ledger whose journal mode is no longer DELETE: set it back")
+        raise Foreign("journal")
 
 
 def _pragma(database: sqlite3.Connection, name: str) -> object:
@@ -265,4 +252,4 @@ def _parsed(parse: Callable[[Any], Parsed], stored: object) -> Parsed:
     except Damaged:
         raise
     except (ValueError, TypeError, RecursionError):
-        raise Damaged("a cell cannot be read") from None
+        raise Damaged("cell") from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpscreen._core.files import NotStrictJson, replacing, strict_json
+from dpscreen._core.messages import message
 from dpscreen.privacy.ledger.directory import DATABASE, Foreign
 from dpscreen.privacy.ledger.file import LedgerProblem
 
@@ -41,10 +42,7 @@ class KnownRows:
             new.write(home)
             return new
         except (NotStrictJson, KeyError, TypeError, ValueError):
-            raise Foreign(
-                f"does not show which rows it is for: {ROWS} is damaged. Remove that file to let "
-                "it learn them anew"
-            ) from None
+            raise Foreign("rows", file=ROWS) from None
 
     def write(self, home: Path) -> None:
         """Write it, for those who may use the database."""
@@ -55,11 +53,6 @@ class KnownRows:
     def admit(self, marks: Set[str], home: Path, *, others: bool) -> None:
         """Remember rows, if they are known or nothing is; or raise `OtherRows` without `others`."""
         if self.marks and not marks & self.marks and not others:
-            raise OtherRows(
-                f"The ledger {home} has booked other rows than these: no column of many values is "
-                "the same in every cell. Nothing was booked. If they belong to its data set, as "
-                "when rows were added or corrected, use --other-rows, in Python "
-                "PrivacyLedger(path, other_rows=True), in the studio --no-check."
-            )
+            raise OtherRows(message("ledger.other-rows", path=str(home)))
         if not marks <= self.marks:
             KnownRows(self.key, self.marks | marks).write(home)

@@ -19,6 +19,7 @@ from math import ceil
 from typing import Any, Self
 
 from dpscreen import __version__
+from dpscreen._core.messages import message
 from dpscreen.privacy.budget import NAMELESS, VALUE_OF, ZCDP, Budget, worded
 from dpscreen.privacy.budget import ROW as ONE_ROW
 
@@ -34,9 +35,9 @@ def with_unit(detail: str, unit: str) -> str:
     if unit == UNKNOWN:
         return detail
     if MARK in detail:
-        raise ValueError(f"detail must not hold {MARK!r}, which is where the unit stands.")
+        raise ValueError(message("ledger.unit-in-detail", mark=MARK))
     if not unit.strip() or unit.startswith(FORMULAS):
-        raise ValueError("unit must be text that does not begin with =, +, - or @.")
+        raise ValueError(message("ledger.unit"))
     return f"{detail} {MARK}{unit}]".strip()
 
 
@@ -78,6 +79,9 @@ EXACT = re.compile(r"([0-9]{1,2000})/([0-9]{1,2000})")
 
 class Damaged(ValueError):
     """What a file holds is not what a ledger would have written."""
+
+    def __init__(self, code: str, **fields: object) -> None:
+        super().__init__(message(f"damage.{code}", **fields))
 
 
 @dataclass(frozen=True)
@@ -123,12 +127,12 @@ class Account:
         pairs = tuple((str(name), str(text)) for name, text in json.loads(declared))
         found = cls(dataset, pairs, budget, parse_rho(rho), note, who, at, library, nonce)
         if found.row() != tuple(row):
-            raise Damaged("its account does not match its seal")
+            raise Damaged("account-seal")
         _check_lines(dataset, note, who, library, nonce, *(text for pair in pairs for text in pair))
         _check_time(at)
         # The certificate again, with room for the last digits of another machine's logarithms.
         if not 0 < found.total.delta(budget.epsilon) <= budget.delta * (1 + 1e-6):
-            raise Damaged("its rho does not belong to its epsilon and delta")
+            raise Damaged("account-rho")
         return found
 
     @property
@@ -187,9 +191,9 @@ class Reservation:
     def ask(cls, cost: ZCDP, *, purpose: str, who: str, detail: str, unit: str = UNKNOWN) -> Self:
         """Check what was asked for, before any file is opened."""
         if not isinstance(cost, ZCDP):
-            raise TypeError(f"a reservation costs a ZCDP; got {type(cost).__name__}.")
+            raise TypeError(message("ledger.cost-type", kind=type(cost).__name__))
         if cost == ZCDP.free():
-            raise ValueError("a reservation must cost something: what is free needs no ledger.")
+            raise ValueError(message("ledger.cost-free"))
         return cls(
             number=0,
             cost=cost,
@@ -208,7 +212,7 @@ class Reservation:
         rho, *rest = _texts(cells)
         found = cls(number, parse_rho(rho), *rest)
         if found.row() != tuple(row):
-            raise Damaged(f"reservation {number} is not in the form in which it was written")
+            raise Damaged("form", number=number)
         _check_lines(*rest)
         _check_time(found.at)
         return found
@@ -244,12 +248,12 @@ class Chain:
     def then(self, entry: Reservation) -> Chain:
         """Return the chain with one more link, or say that it does not fit."""
         if entry.number != self.number + 1:
-            raise Damaged(f"reservation {self.number + 1} is missing")
+            raise Damaged("missing", number=self.number + 1)
         if entry.hash != entry.seal(self.hash):
-            raise Damaged(f"reservation {entry.number} or one before it does not match its seal")
+            raise Damaged("seal", number=entry.number)
         unit = agreed(self.unit, entry.unit)
         if unit is None:
-            raise Damaged(f"reservation {entry.number} is for another unit than those before it")
+            raise Damaged("unit", number=entry.number)
         return Chain(entry.number, entry.hash, self.spent + entry.cost, unit)
 
     def sealed(self, asked: Reservation) -> Reservation:
@@ -277,14 +281,14 @@ def one_line(name: str, text: str, *, empty: bool = False) -> str:
     what `export` wrote.
     """
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be text; got {type(text).__name__}.")
+        raise TypeError(message("ledger.text", name=name, kind=type(text).__name__))
     line = " ".join(text.split())
     if not line and not empty:
-        raise ValueError(f"{name} must not be empty.")
+        raise ValueError(message("ledger.text-empty", name=name))
     if len(line) > LONGEST_TEXT:
-        raise ValueError(f"{name} must not be longer than {LONGEST_TEXT} characters.")
-    if not line.isprintable() or line.startswith(("=", "+", "-", "@")):
-        raise ValueError(f"{name} must be printable text that does not begin with =, +, - or @.")
+        raise ValueError(message("ledger.text-long", name=name, most=LONGEST_TEXT))
+    if not line.isprintable() or line.startswith(FORMULAS):
+        raise ValueError(message("ledger.text-unprintable", name=name))
     return line
 
 
@@ -317,7 +321,7 @@ def parse_rho(text: str) -> ZCDP:
     """Read ρ as `exact` wrote it."""
     parts = EXACT.fullmatch(text)
     if parts is None or int(parts[2]) == 0 or int(parts[1]) == 0:
-        raise Damaged("a cost is not a positive fraction")
+        raise Damaged("cost")
     return ZCDP(Fraction(int(parts[1]), int(parts[2])))
 
 
@@ -334,16 +338,16 @@ def digest(*parts: object) -> str:
 def _texts(cells: Sequence[object]) -> list[str]:
     texts = [cell for cell in cells if isinstance(cell, str)]
     if len(texts) != len(cells):
-        raise Damaged("a cell does not hold text")
+        raise Damaged("cell-type")
     return texts
 
 
 def _check_lines(*texts: str) -> None:
     for text in texts:
         if one_line("a cell", text, empty=True) != text:
-            raise Damaged("a cell does not hold one line of text")
+            raise Damaged("cell-line")
 
 
 def _check_time(text: str) -> None:
     if datetime.fromisoformat(text).utcoffset() != timedelta(0):
-        raise Damaged("a time is not in UTC")
+        raise Damaged("time")
