@@ -67,7 +67,7 @@ html_theme_options = {
     "navbar_align": "left",
     "navigation_with_keys": True,
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"[!g]*": ["page-toc"], "gl*": ["page-toc"]},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

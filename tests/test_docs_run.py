@@ -256,7 +256,7 @@ def test_page_on_evidence_runs(clone, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["choose-epsilon", "databases-and-large-data"])
+@pytest.mark.parametrize("name", ["plan-a-fit", "sparse-and-clusters"])
 def test_page_that_takes_its_time_runs(clone, tmp_path, name):
     for block in blocks(DOCS / f"guide/{name}.md"):
         if block.language == "shell":

@@ -61,7 +61,7 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
 
 
 def _table(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
-    """Simulate a regression table (docs/guide/choose-epsilon.md)."""
+    """Simulate a regression table (docs/guide/plan-a-fit.md)."""
     table = TableSetting(**vars(setting), interest=tuple(range(case.n_interest)))
     quick = table.rows_needed * setting.n_features <= MOST_CELLS_OF_A_TABLE
     width = table.width_ratio(TABLES) if quick else None

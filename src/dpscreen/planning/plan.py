@@ -208,7 +208,7 @@ class Plan:
         scale = Scale.of(setting.regime)
         if (scale.n_rows, scale.n_features) != (setting.n_rows, setting.n_features):
             smaller = f"{scale.n_rows} rows and {scale.n_features} features"
-            yield f"Simulated with {smaller}, which stand for all (docs/guide/choose-epsilon.md)."
+            yield f"Simulated with {smaller}, which stand for all (docs/guide/plan-a-fit.md)."
 
 
 def plan(

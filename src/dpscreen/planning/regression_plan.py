@@ -3,7 +3,7 @@
 Simulated are normal features, some of them levels, and outcomes whose linear predictors vary as the
 family supposes (`SimulatedFamily.spreads`). Rows beyond what a simulation of seconds can hold are
 fewer at a larger ρ, so that nρ, which the widths depend on, stays the same
-(docs/guide/choose-epsilon.md).
+(docs/guide/plan-a-fit.md).
 """
 
 from __future__ import annotations
