@@ -7,11 +7,13 @@ rows that are fitted. Every table is printed whole, also where the method loses.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from dpscreen import PrivateLasso
 from dpscreen.models.private_lasso import SOLVERS
 from dpscreen.paper.data import load, synthetic
 from dpscreen.paper.data.prepare import yeo_johnson
+from dpscreen.paper.data.store import read_csv
 from dpscreen.paper.metrics import f1
 from dpscreen.paper.published import published_data, published_value
 from dpscreen.privacy import Accountant
@@ -107,8 +110,8 @@ def lasso_r2(problem: Problem) -> float:
 # --- problems -------------------------------------------------------------------------------------
 
 
-def real(name: str, *, target: str | None = None) -> Problem:
-    table = load(name, target=target)
+def real(name: str) -> Problem:
+    table = load(name)
     return standardised(name, np.nan_to_num(table.X), table.y)
 
 
@@ -151,12 +154,13 @@ def widened(columns: Array, width: float, off_centre: bool) -> Array:
 def unseen() -> Iterator[Problem]:
     """Yield problems that no constant was tuned on."""
     yield standardised("diabetes", *load_diabetes(return_X_y=True, scaled=False))
-    yield replace(real("residential", target="sales"), name="residential, sales")
-    yield replace(real("residential", target="cost"), name="residential, cost")
-    table = load("riboflavin")
-    Z = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
-    y = (table.y - table.y.mean()) / table.y.std()
-    yield Problem("riboflavin (71 × 4088)", np.clip(Z / 3, -1, 1), y, dict(PREPARED))
+    folder = Path(os.environ["DPSCREEN_DATA"])
+    for what, file in (("sales", "residential.csv"), ("cost", "residential_cost.csv")):
+        rows = read_csv(folder / file).to_numpy()
+        yield standardised(f"residential, {what}", rows[:, :-1], rows[:, -1])
+    rows = read_csv(folder / "extra" / "riboflavin.csv.gz").to_numpy()
+    *Z, y = ((rows - rows.mean(axis=0)) / rows.std(axis=0)).T
+    yield Problem("riboflavin (71 × 4088)", np.clip(np.transpose(Z) / 3, -1, 1), y, dict(PREPARED))
     rng = np.random.default_rng(7)
     for name, kind in (("skewed", "lognormal"), ("heavy-tailed noise", "t2"), ("0/1 cells", "bit")):
         yield _simulation(name, kind, 4000, 30, rng)

@@ -3,24 +3,21 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from study_rows import made_up_rows
 
 from dpscreen.paper.data import Dataset, store
-from dpscreen.paper.data.store import Archive, DataFile, TargetColumns, content_hash
+from dpscreen.paper.data.store import Archive, DataFile, content_hash
 from dpscreen.paper.report import Report, write_report
 from tools.server import Site, serving
 
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty cache and working directory, and no DPSCREEN_DATA."""
+    """An empty cache, and no DPSCREEN_DATA."""
     monkeypatch.delenv(store.ENVIRONMENT_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
     return store.cache_directory()
 
 
@@ -28,33 +25,25 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def make_dataset() -> Callable[..., Dataset]:
     """A catalogue entry that stands for exactly the frames given."""
 
-    def make(frames: dict[str, pd.DataFrame], archive: Archive | None = None) -> Dataset:
-        first = next(iter(frames.values()))
+    def make(frames, *, weights=None, format="csv", **archive) -> Dataset:
+        first, weights = next(iter(frames.values())), weights or [1.0] * len(frames)
+        files = tuple(
+            DataFile(name, frame.columns[-1], content_hash(frame), weight)
+            for (name, frame), weight in zip(frames.items(), weights, strict=True)
+        )
         return Dataset(
             name="tiny",
             title="Tiny",
             n_rows=len(first),
             n_features=len(first.columns) - 1,
             features=tuple(first.columns[:-1]),
-            files=tuple(
-                DataFile(name, frame.columns[-1], content_hash(frame))
-                for name, frame in frames.items()
-            ),
-            targets=tuple(
-                TargetColumns(frame.columns[-1], ((frame.columns[-1], 1.0),))
-                for frame in frames.values()
-            ),
+            files=files,
             origin="made for a test",
             licence="none",
-            archive=archive,
+            archive=Archive("https://archive.invalid/static/tiny", format, **archive),
         )
 
     return make
-
-
-@pytest.fixture
-def tiny_frame() -> pd.DataFrame:
-    return pd.DataFrame({"a": [1.0, None], "b": [0.1, -2.5], "t": [3.0, 1e-7]})
 
 
 @pytest.fixture

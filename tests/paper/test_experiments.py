@@ -111,7 +111,7 @@ def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (80, 5))
     y = 3 * X[:, 0] - 2 * X[:, 3] + 0.1 * rng.standard_normal(80)
-    made = DatasetTable("made", X, y, tuple("abcde"), "t", False)
+    made = DatasetTable(X, y, tuple("abcde"))
     monkeypatch.setattr(experiments, "load", lambda name: made)
     shares = {"epsilon_share": 0.02, "delta_share": 0.25}
     source = RealData(

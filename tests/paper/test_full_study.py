@@ -11,7 +11,7 @@ from dpscreen.paper.agreement import (
     summarise,
 )
 from dpscreen.paper.claims import check_claims
-from dpscreen.paper.data import names
+from dpscreen.paper.data import CATALOGUE
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def index(data_folder, tmp_path_factory):
-    assert set(published_data()) - set(SYNTHETIC) <= set(names())
+    assert set(published_data()) - set(SYNTHETIC) <= set(CATALOGUE)
     done = run(store=ResultStore(tmp_path_factory.mktemp("study")))
     assert done.skipped == done.problems == ()
     return RowIndex(done.rows)

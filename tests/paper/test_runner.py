@@ -13,11 +13,11 @@ import tiny_study
 from tiny_study import content, experiments, experiments_with
 
 from dpscreen.paper import runner
-from dpscreen.paper.data import MissingDataset
 from dpscreen.paper.experiments import UniformProcess
 from dpscreen.paper.results import ResultStore, StudyError, read_rows
 from dpscreen.paper.runner import jobs_for, run, stored_rows
 from dpscreen.paper.suites import all_experiments, find_items
+from dpscreen.tables.declaration import DataError
 
 HERE = Path(__file__).parent
 
@@ -130,7 +130,7 @@ def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
 
 def test_data_that_cannot_be_used_after_all_are_skipped(tmp_path, monkeypatch):
     def damaged(self, trial, methods):
-        raise MissingDataset("housing is damaged")
+        raise DataError("housing is damaged")
 
     def at_once(todo, workers):
         return ((job, runner._run_job(job)) for job in todo)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
-from dpscreen._core.words import did_you_mean
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
@@ -33,36 +31,27 @@ def list_datasets(as_json: bool) -> None:
     """Show every data set: rows, features, and where it is or how to get it."""
     from dpscreen.paper.data import CATALOGUE, available
 
-    here = available()
+    here = {name: list(map(str, paths)) for name, paths in available().items()}
     if as_json:
         shown = [
             {
-                "name": entry.name,
+                "name": name,
                 "title": entry.title,
                 "rows": entry.n_rows,
                 "features": entry.n_features,
-                "files": [str(path) for path in here.get(entry.name, ())],
-                "fetchable": entry.archive is not None,
+                "files": here.get(name, []),
                 "licence": entry.licence,
             }
-            for entry in CATALOGUE
+            for name, entry in CATALOGUE.items()
         ]
         console.show_json(shown)
         return
-    rows = [
-        (entry.name, str(entry.n_rows), str(entry.n_features), Text(_where(entry, here)))
-        for entry in CATALOGUE
-    ]
+    rows = []
+    for name, entry in CATALOGUE.items():
+        place = ", ".join(here.get(name, [])) or f"missing; dpscreen datasets fetch {name}"
+        rows.append((name, str(entry.n_rows), str(entry.n_features), Text(place)))
     headings, left = ("name", "n", "d", "where"), {"name", "where"}
     console.print_table(console.made_table(headings, rows, left=left, box=None, pad_edge=False))
-
-
-def _where(entry: Dataset, here: dict[str, tuple[Path, ...]]) -> str:
-    if entry.name in here:
-        return ", ".join(map(str, here[entry.name]))
-    if entry.archive is None:
-        return f"missing; cannot be fetched ({entry.origin})"
-    return f"missing; dpscreen datasets fetch {entry.name}"
 
 
 @command.command()
@@ -73,30 +62,22 @@ def fetch(names: tuple[str, ...], base_url: str | None) -> None:
 
     A download is kept only if its content is exactly the catalogue's.
     """
-    from dpscreen.paper.data import CATALOGUE, available
+    from dpscreen.paper.data import CATALOGUE, available, dataset
+    from dpscreen.tables.declaration import DataError
 
-    here = available()
-    missing = [entry for entry in CATALOGUE if entry.archive and entry.name not in here]
-    entries = [_known(name) for name in names] or missing
+    with console.wrong_usage(DataError):
+        entries = [dataset(name) for name in names]
+    entries = entries or [CATALOGUE[name] for name in CATALOGUE if name not in available()]
     if not entries:
-        console.say("Every data set that can be fetched is here.")
+        console.say("Every data set is here.")
     if not all([_fetched(entry, base_url) for entry in entries]):
         raise click.exceptions.Exit(1)
-
-
-def _known(name: str) -> Dataset:
-    from dpscreen.paper.data import UnknownDataset, dataset, names
-
-    try:
-        return dataset(name)
-    except UnknownDataset as error:
-        hint = did_you_mean(name.lower(), names())
-        raise click.UsageError(f"{_sentence(error)}{hint}") from error
 
 
 def _fetched(entry: Dataset, base_url: str | None) -> bool:
     """Download one set and say how it went; the others do not suffer from a failure."""
     from dpscreen.paper import data
+    from dpscreen.tables.declaration import DataError
 
     if not console.messages().is_terminal:
         console.say(f"Fetching {entry.title} ...")
@@ -107,15 +88,11 @@ def _fetched(entry: Dataset, base_url: str | None) -> bool:
                 bar(received / expected if expected else 0.0)
 
             paths = data.fetch(entry, base_url=base_url, progress=report)
-    except data.DataError as error:
-        console.say(f"Error: {_sentence(error)}")
+    except DataError as error:
+        console.say(f"Error: {console.sentence(error)}")
         return False
     console.say(f"{entry.name}: {', '.join(map(str, paths))}")
     return True
-
-
-def _sentence(problem: object) -> str:
-    return console.sentence(problem).removesuffix(".") + "."
 
 
 @command.command()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from dpscreen._core.arrays import threads
 from dpscreen.models.base import one_blas_thread
-from dpscreen.paper.data import DataError, available, dataset, how_to_get
+from dpscreen.paper.data import available, dataset, how_to_get
 from dpscreen.paper.experiments import Experiment, fingerprint_of
 from dpscreen.paper.results import (
     ResultStore,
@@ -30,6 +30,7 @@ from dpscreen.paper.results import (
     read_rows,
 )
 from dpscreen.paper.suites import Item, all_experiments, find_items
+from dpscreen.tables.declaration import DataError
 
 
 @dataclass(frozen=True)

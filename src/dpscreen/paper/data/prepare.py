@@ -49,7 +49,7 @@ def prepare(table: DatasetTable, *, transform: bool = True) -> Prepared:
     if transform:
         X = yeo_johnson(X, table.feature_names)
         notes.append("Each feature was Yeo-Johnson transformed and standardised.")
-        y = _gaussianised(table.y, table.target_name)
+        y = _gaussianised(table.y, "target")
         of_target = "The target was Yeo-Johnson transformed and standardised."
     else:
         y = max_abs_scale(table.y)
