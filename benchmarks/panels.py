@@ -23,7 +23,7 @@ from scipy import stats
 
 from benchmarks.timing import repeats
 from dpscreen import PrivateLogit, PrivateOLS, PrivatePoisson
-from dpscreen.planning.power import epsilon_of_one_row
+from dpscreen.planning.setting import Setting
 
 UNITS, MOST, WITHIN = 2000, 10, 0.5
 SLOPES = (1.0, -0.5, 0.5, 0.0)
@@ -48,7 +48,7 @@ def intervals(seed: int) -> dict[str, Any]:
     rows = sm.OLS(y, sm.add_constant(X)).fit()
     clusters = rows.get_robustcov_results("cluster", groups=ids)
     quiet = {"delta": DELTA, "quality": False, "random_state": seed, **BOUNDS}
-    one = epsilon_of_one_row(EPSILON, DELTA, MOST)
+    one = Setting(2, 1, EPSILON, DELTA, rows_per_unit=MOST).one_row
     private = (
         PrivateOLS(epsilon=EPSILON, **quiet).fit(X, y, unit=ids),
         PrivateOLS(epsilon=one, **quiet).fit(X, y),

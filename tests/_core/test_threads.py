@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
 from dpscreen.planning import power
+from dpscreen.planning.setting import Setting
 
 FIT = """
 import warnings
@@ -68,7 +69,7 @@ def test_a_simulation_solves_with_one_thread(monkeypatch):
         return real(*args)
 
     monkeypatch.setattr(power, "simulated_table", watched)
-    setting = power.Setting(440, 10, 3.0, 1e-4, n_effects=2)
+    setting = Setting(440, 10, 3.0, 1e-4, n_effects=2)
     power.simulated_power(setting, [0.2], repetitions=2, seed=0)
     assert seen == [{1}, {1}]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import numpy as np
 import pytest
 
 from dpscreen.planning import plan as planning
 from dpscreen.planning import power
 from dpscreen.planning.plan import Needed, setting_of
+from dpscreen.privacy import ZCDP, Budget
 from tools.command import failed, here, invoke, succeeded
 
 dpscreen_plan = partial(here, "plan")
@@ -115,10 +117,11 @@ def test_a_schema_shapes_the_plan(tmp_path):
     asked = ("--rows", 500, "--epsilon", 1, "--json", "--schema", "s.toml")
     (tmp_path / "s.toml").write_text(SCHEMA + "y = {bounds = [0, 9]}")
     done = dpscreen_plan(*asked, cwd=tmp_path)
-    assert "A unit has up to 3 rows; epsilon below is for one row" in done.stderr
-    setting = json.loads(done.stdout)["setting"]
+    plan = json.loads(done.stdout)
+    setting, alone = plan["setting"], 500 * (2 * float(ZCDP.within(Budget(1, 1e-6)).rho)) ** 0.5
     assert setting["n_features"] == 4  # ward=b, ward=c, age and smoker
-    assert setting["epsilon"] == pytest.approx(1 / 3, rel=0.1)
+    assert (setting["epsilon"], setting["rows_per_unit"]) == (1, 3)
+    assert plan["signal"] == pytest.approx(alone / np.log(2 * 4) / 3)
     (tmp_path / "s.toml").write_text(SCHEMA.replace("= 3", "= 1") + 'y = {type = "boolean"}')
     done = dpscreen_plan(*asked, cwd=tmp_path)
     assert done.stderr == ""
@@ -128,8 +131,8 @@ def test_a_schema_shapes_the_plan(tmp_path):
 def test_levels_of_a_schema_are_planned_as_levels(tmp_path, monkeypatch):
     seen = {}
 
-    def table(**public):
-        seen.update(public)
+    def table(setting, **_):
+        seen.update(vars(setting))
         raise ValueError("seen")
 
     monkeypatch.setattr("dpscreen.planning.regression_plan.expected_table", table)

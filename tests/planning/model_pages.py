@@ -10,6 +10,7 @@ import pandas as pd
 from dpscreen import PrivateLasso
 from dpscreen.models.page.charts import Expected
 from dpscreen.planning.model_page import expected_of
+from dpscreen.planning.setting import Setting
 
 HOSTILE = (
     "age",
@@ -55,5 +56,5 @@ def fitted(n_rows: int = 12_000, **settings) -> PrivateLasso:
 
 def quick(n_rows: int = 800, n_features: int = 10, **settings) -> Expected:
     """Return what to expect, from few simulations."""
-    common = {"epsilon": 1.0, "delta": 1e-6, "repetitions": 2}
-    return expected_of(n_rows=n_rows, n_features=n_features, **common | settings)
+    public = {"epsilon": 1.0, "delta": 1e-6} | settings
+    return expected_of(Setting(n_rows, n_features, **public), repetitions=2)

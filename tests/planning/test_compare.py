@@ -7,7 +7,6 @@ import pytest
 
 from dpscreen.cli import _fit_options as fit_options
 from dpscreen.cli import compare
-from dpscreen.planning.compare import compete
 from dpscreen.planning.methods import (
     FAMILY_METHODS,
     METHODS,
@@ -18,7 +17,8 @@ from dpscreen.planning.methods import (
     FitRequest,
     estimator,
 )
-from dpscreen.planning.power import Contest, Setting
+from dpscreen.planning.power import Contest, simulated
+from dpscreen.planning.setting import Setting
 from dpscreen.privacy import Budget
 from dpscreen.solvers.rules import n_steps
 
@@ -34,7 +34,7 @@ def contest(*methods, setting=SMALL, epsilons=(1,)):
 
 @pytest.fixture(scope="module")
 def outcomes():
-    found = compete(contest(*COMPARED, NOT_PRIVATE, epsilons=(0.1, 5)), repetitions=4)
+    found = simulated(contest(*COMPARED, NOT_PRIVATE, epsilons=(0.1, 5)), 4, "compare/0")
     return {(one.method, one.epsilon): one for one in found}
 
 
@@ -50,13 +50,13 @@ def test_more_budget_is_better_and_none_is_best(outcomes):
 
 
 def test_a_peer_can_compete():
-    (found,) = compete(contest("adassp", epsilons=(5,)), repetitions=2)
+    (found,) = simulated(contest("adassp", epsilons=(5,)), 2, "compare/0")
     assert 0.5 * found.best_quality < found.quality < found.best_quality
 
 
 def test_progress_is_told():
     heard = []
-    compete(contest(NOT_PRIVATE), repetitions=4, progress=heard.append)
+    simulated(contest(NOT_PRIVATE), 4, "compare/0", heard.append)
     assert heard == [0.25, 0.5, 0.75, 1.0]
 
 

@@ -15,12 +15,16 @@ from dpscreen.families import FAMILIES
 from dpscreen.planning import curve_points as module
 from dpscreen.planning.curve import (
     EPSILONS,
-    BudgetCase,
     BudgetCurve,
     BudgetPoint,
     monotone_curve,
 )
-from dpscreen.planning.curve_points import budget_point, setting_at
+from dpscreen.planning.curve_points import budget_point
+from dpscreen.planning.setting import Setting
+
+
+def asked(n_rows, n_features, delta=1e-6, **more):
+    return Setting(n_rows, n_features, 1.0, delta, **more)
 
 
 def rising(*values):
@@ -28,7 +32,7 @@ def rising(*values):
         BudgetPoint(epsilon, {"r2": value, "found": 2 * value, "width": 1 / value})
         for epsilon, value in zip((0.1, 1.0, 10.0), values, strict=True)
     )
-    return BudgetCurve(BudgetCase(1000, 5, 1e-6, intervals=True), points)
+    return BudgetCurve(asked(1000, 5, split=True), points)
 
 
 def test_a_curve_goes_through_its_points_and_never_falls():
@@ -47,7 +51,7 @@ def test_chance_dips_are_levelled_and_ends_are_level():
     r2 = {epsilon: curve.at(epsilon).values["r2"] for epsilon in (1e-4, 1.0, 10.0, 1e4)}
     assert r2 == pytest.approx({1e-4: 0.1, 1.0: 0.45, 10.0: 0.45, 1e4: 0.45})
     assert "width" not in curve.at(0.01).values  # no interval where none was simulated
-    assert BudgetCurve(curve.case).at(1.0) is None
+    assert BudgetCurve(curve.setting).at(1.0) is None
 
 
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-5, 5, width=16)))
@@ -71,8 +75,8 @@ def test_reading_a_curve_loads_nothing_that_takes_long():
 
 @pytest.mark.parametrize("family", FAMILIES.values())
 def test_an_epsilon_that_is_none_has_no_point(family):
-    for method in (family.sparse.method, family.table.method):
-        assert budget_point(BudgetCase(1000, 5, 1e-6, method=method), 0.0) is None
+    for table in (False, True):
+        assert budget_point(asked(1000, 5, family=family.name, table=table), 0.0) is None
 
 
 # --- the curve and the simulation -----------------------------------------------------------------
@@ -98,10 +102,10 @@ def agrees(case, epsilons, at):
 @pytest.mark.parametrize(
     ("case", "at"),
     [
-        (BudgetCase(1500, 6, 1e-6), 0.42),
-        (BudgetCase(3000, 4, 1e-6, method="private-ols"), 0.75),
-        (BudgetCase(1500, 6, 1e-6, rate=0.3, method="private-logistic"), 0.42),
-        (BudgetCase(6000, 4, 1e-6, rate=0.5, method="private-logit"), 0.75),
+        (asked(1500, 6), 0.42),
+        (asked(3000, 4, table=True), 0.75),
+        (asked(1500, 6, rate=0.3, family="binomial"), 0.42),
+        (asked(6000, 4, rate=0.5, family="binomial", table=True), 0.75),
     ],
 )
 def test_between_its_points_the_curve_says_what_a_simulation_says(monkeypatch, case, at):
@@ -114,14 +118,14 @@ def test_between_its_points_the_curve_says_what_a_simulation_says(monkeypatch, c
 @pytest.mark.parametrize(
     "case",
     [
-        BudgetCase(440, 10, 1e-4),
-        BudgetCase(5000, 40, 1e-6),
-        BudgetCase(5000, 40, 1e-6, rows_per_unit=4),
-        BudgetCase(200_000, 300, 1e-8),
-        BudgetCase(50_000, 6, 1e-6, method="private-ols"),
-        BudgetCase(400_000, 40, 1e-6, method="private-ols"),
-        BudgetCase(5000, 20, 1e-6, rate=0.2, method="private-logistic"),
-        BudgetCase(50_000, 40, 1e-6, rate=0.1, rows_per_unit=3, method="private-logistic"),
+        asked(440, 10, 1e-4),
+        asked(5000, 40),
+        asked(5000, 40, rows_per_unit=4),
+        asked(200_000, 300, 1e-8),
+        asked(50_000, 6, table=True),
+        asked(400_000, 40, table=True),
+        asked(5000, 20, rate=0.2, family="binomial"),
+        asked(50_000, 40, rate=0.1, rows_per_unit=3, family="binomial"),
     ],
 )
 def test_the_whole_curve_says_what_simulations_say(case):
@@ -129,29 +133,29 @@ def test_the_whole_curve_says_what_simulations_say(case):
 
 
 def test_a_regression_table_says_how_many_rows_it_needs():
-    few = budget_point(BudgetCase(300, 20, 1e-6, method="private-ols"), 0.5)
+    few = budget_point(asked(300, 20, table=True), 0.5)
     assert few.values.keys() == {"needed"}
     assert few.values["needed"] > 300
-    wide = budget_point(BudgetCase(10**9, 2000, 1e-6, method="private-ols"), 0.5)
+    wide = budget_point(asked(10**9, 2000, table=True), 0.5)
     assert wide.values.keys() == {"needed"}  # too large to be simulated while somebody waits
 
 
 def test_a_split_of_outcomes_tells_how_wide_intervals_are_and_selects_with_half():
-    asked = {"rate": 0.4, "method": "private-logistic"}
-    whole = budget_point(BudgetCase(12_000, 8, 1e-6, **asked), 1.0)
-    split = budget_point(BudgetCase(12_000, 8, 1e-6, intervals=True, **asked), 1.0)
-    half = budget_point(BudgetCase(6_000, 8, 1e-6, **asked), 1.0)
+    given = {"rate": 0.4, "family": "binomial"}
+    whole = budget_point(asked(12_000, 8, **given), 1.0)
+    split = budget_point(asked(12_000, 8, split=True, **given), 1.0)
+    half = budget_point(asked(6_000, 8, **given), 1.0)
     assert "width" not in whole.values
     assert 2**0.5 <= split.values["width"] < 4
     assert split.values["auc"] == half.values["auc"]
-    few = budget_point(BudgetCase(200, 8, 1e-6, intervals=True, **asked), 0.3)
+    few = budget_point(asked(200, 8, split=True, **given), 0.3)
     assert "width" not in few.values
 
 
 @pytest.mark.slow
 def test_widths_of_thinned_tables_are_those_of_whole_ones(monkeypatch):
     """A table of 40 000 rows, simulated with a quarter of them and with all."""
-    setting = setting_at(BudgetCase(40_000, 40, 1e-6), 1.0)
+    setting = asked(40_000, 40)
     thinned = module.split_width(setting)
     monkeypatch.setattr(module.simulation, "MOST_CELLS", 2_000_000)
     monkeypatch.setattr(module.simulation, "MOST_CELLS_CLIPPED", 2_000_000)

@@ -22,7 +22,7 @@ from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
 from dpscreen.models.page.outcomes import COUNTS, probability_cells, quality_charts
 from dpscreen.planning import model_page as model_page_module
 from dpscreen.planning.model_page import expected_of, expected_of_model
-from dpscreen.planning.power import epsilon_of_one_row
+from dpscreen.planning.setting import Setting
 from dpscreen.privacy.budget import Unit
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
@@ -187,7 +187,9 @@ def test_rows_of_a_unit_and_halves_are_simulated(expected):
     model = fitted(rows_per_unit=3)
     several = quick(rows_per_unit=3)
     assert [row.epsilon for row in several.what_if] == [row.epsilon for row in expected.what_if]
-    assert several.rows == quick(epsilon=epsilon_of_one_row(1.0, 1e-6, 3)).rows != expected.rows
+    one_row = quick(epsilon=Setting(2, 1, 1.0, 1e-6, rows_per_unit=3).one_row)
+    powers = [[row.power for row in one.rows] for one in (several, one_row, expected)]
+    assert powers[0] == powers[1] != powers[2]
     words = Page(render_model_page(model, expected=several)).words
     assert "Every unit has at most 3 rows: whoever prepared the rows made sure of it" in words
     assert "left out" not in words
@@ -265,7 +267,7 @@ def test_towers_of_accents_are_taken_down_and_usual_ones_kept():
 
 
 def test_a_page_has_tables_enough_for_each_size_of_effect():
-    expected = expected_of(n_rows=1500, n_features=7, epsilon=3, delta=1e-6)
+    expected = expected_of(Setting(1500, 7, 3.0, 1e-6))
     assert expected.n_effects == 1  # so each table says yes or no, and four would say little
     assert min(row.repetitions for row in expected.rows) >= 8
     page = render_model_page(fitted(800), expected=expected)
@@ -274,8 +276,8 @@ def test_a_page_has_tables_enough_for_each_size_of_effect():
 
 def test_a_page_of_binary_outcomes_is_told_sizes_and_other_budgets():
     shares = []
-    public = {"n_rows": 3000, "n_features": 6, "epsilon": 1.0, "delta": 1e-6, "repetitions": 2}
-    found = expected_of(**public, rate=0.3, family=BINOMIAL, progress=shares.append)
+    setting = Setting(3000, 6, 1.0, 1e-6, rate=0.3, family="binomial")
+    found = expected_of(setting, repetitions=2, progress=shares.append)
     assert found.rate == 0.3
     assert tuple(row.effect for row in found.rows) == BINOMIAL.simulation.effects
     assert [row.epsilon for row in found.what_if] == [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0]
@@ -287,14 +289,14 @@ def test_a_page_of_binary_outcomes_is_told_sizes_and_other_budgets():
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert found.useful
-    few = expected_of(**public | {"n_rows": 40, "epsilon": 0.1}, family=BINOMIAL)
+    few = expected_of(replace(setting, n_rows=40, epsilon=0.1), repetitions=2)
     assert not few.useful
     assert "do not expect a useful model" in few.advice
 
 
 def test_a_limit_of_features_is_simulated_and_what_plans_do_not_fit_is_not(monkeypatch):
     assert expected_of_model(fitted(800, solver="frank-wolfe")) is None
-    asked = {}
-    monkeypatch.setattr(model_page_module, "expected_of", lambda **given: asked.update(given))
+    seen = []
+    monkeypatch.setattr(model_page_module, "expected_of", lambda asked, **_: seen.append(asked))
     expected_of_model(fitted(800, max_features=3))
-    assert asked["max_features"] == 3
+    assert seen[0].max_features == 3

@@ -13,6 +13,7 @@ from model_pages import SECTIONS
 
 from dpscreen import PrivateLogisticLasso, PrivateLogit, PrivateOLS, load, write_model_page
 from dpscreen.planning.regression_plan import expected_table
+from dpscreen.planning.setting import Setting
 from tools.browser import browser
 
 WIDTHS = (390, 1280)
@@ -72,8 +73,7 @@ def other_page(kind, place):
         expected = None  # so it is simulated
         if kind == "table":
             model = PrivateOLS(**given, target_bounds=(0, 20_000), random_state=3).fit(X, y)
-            public = {"n_rows": 12_000, "n_features": 4, "epsilon": 2, "delta": 1e-6}
-            expected = expected_table(**public, tables=2)
+            expected = expected_table(Setting(12_000, 4, 2.0, 1e-6, table=True), tables=2)
         else:
             estimator = PrivateLogit if kind == "odds" else PrivateLogisticLasso
             more = {"inference": "split"} if kind == "split" else {}

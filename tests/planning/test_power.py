@@ -21,7 +21,8 @@ from dpscreen.cli import compare
 from dpscreen.families import BINOMIAL
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import Recommended, setting_of
-from dpscreen.planning.power import Contest, RoughNoise, Scale, Setting
+from dpscreen.planning.power import Contest, RoughNoise, Scale
+from dpscreen.planning.setting import MOST_EXPLAINED, MOST_FEATURES, Setting, law
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
 
 SMALL = Setting(n_rows=2000, n_features=20, epsilon=1.0, delta=1e-6, n_effects=5)
@@ -169,7 +170,7 @@ def test_the_simulated_target_has_variance_one_whatever_the_effect():
 
 
 def binary(n_rows=1500, d=8, epsilon=2.0, rate=0.3):
-    return setting_of(n_rows, d, epsilon, 1e-6, rate=rate, family=BINOMIAL)
+    return setting_of(n_rows, d, epsilon, 1e-6, rate=rate, family="binomial")
 
 
 NEAR = {"power": 0.02, "quality": 0.02, "false_positives": 0.5}
@@ -223,7 +224,7 @@ def test_few_features_stand_for_many_at_the_same_signal():
     regime = Setting(2000, 50_000, 1.0, 1e-6, 5).regime
     scale = Scale.of(regime)
     small = replace(regime, n_rows=scale.n_rows, n_features=scale.n_features, rho=scale.rho(regime))
-    assert scale.n_features == simulation.MOST_FEATURES
+    assert scale.n_features == MOST_FEATURES
     assert small.signal == pytest.approx(regime.signal)
 
 
@@ -232,9 +233,10 @@ def test_thinned_moments_stray_as_those_of_all_rows(correlation):
     rng = np.random.default_rng(3)
     X = simulation._normal_rows(1000, 20, correlation, rng)
     noise = rng.standard_normal(1000)
-    law = simulation._law(np.arange(20), correlation)
+    expected = law(np.arange(20), correlation)
     closer = simulation._with_moments_of_more(X, correlation, 100)
-    assert closer.T @ closer / 1000 - law == pytest.approx((X.T @ X / 1000 - law) / 10, abs=1e-9)
+    wanted = expected + (X.T @ X / 1000 - expected) / 10
+    assert closer.T @ closer / 1000 == pytest.approx(wanted, abs=1e-9)
     quieter = simulation._less_correlated(noise, closer, 100)
     assert closer.T @ quieter == pytest.approx(closer.T @ noise / 10, abs=1e-9)
     assert quieter.var() == pytest.approx(1, abs=0.2)
@@ -359,7 +361,7 @@ def test_default_effects_start_where_nothing_is_found_and_end_where_all_is():
         sizes = setting.usual_effects
         assert sizes == tuple(sorted(sizes))
         assert 3 <= len(sizes) <= 10
-        assert setting.explained(sizes[-1]) <= simulation.MOST_EXPLAINED
+        assert setting.explained(sizes[-1]) <= MOST_EXPLAINED
 
 
 @pytest.mark.parametrize(

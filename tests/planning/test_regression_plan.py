@@ -7,10 +7,15 @@ import pytest
 
 from dpscreen import PrivateLogit, PrivateOLS, TableRefused
 from dpscreen._core.words import number
-from dpscreen.families import BINOMIAL, GAUSSIAN, POISSON
+from dpscreen.families import FAMILIES
 from dpscreen.planning import regression_plan
-from dpscreen.planning.power import around
-from dpscreen.planning.regression_plan import TableSetting, expected_table
+from dpscreen.planning.regression_plan import width_ratio
+from dpscreen.planning.setting import Setting, around
+
+
+def expected_table(*, tables=3, others=True, progress=None, **public):
+    more = {"tables": tables, "others": others, "progress": progress}
+    return regression_plan.expected_table(Setting(table=True, **public), **more)
 
 
 def test_too_few_rows_have_no_table_and_the_fit_says_the_same():
@@ -41,16 +46,16 @@ def test_a_larger_epsilon_never_widens_and_ends_at_least_squares_own():
 
 def test_fewer_rows_at_a_larger_budget_stand_for_many(monkeypatch):
     """The ratio rests on nρ: 5000 rows for 20 000 come within a seventh, and 1000 would not."""
-    setting = TableSetting(20_000, 4, 0.5, 1e-6)
+    setting = Setting(20_000, 4, 0.5, 1e-6)
     monkeypatch.setattr(regression_plan, "MOST_ROWS", 20_000)
-    whole = setting.width_ratio(3)
+    whole = width_ratio(setting, 3)
     monkeypatch.setattr(regression_plan, "MOST_ROWS", 5000)
-    assert setting.width_ratio(3) == pytest.approx(whole, rel=0.15)
+    assert width_ratio(setting, 3) == pytest.approx(whole, rel=0.15)
 
 
 def test_odds_ratios_are_as_wide_as_a_fit_gives_them():
     expected = expected_table(
-        n_rows=4000, n_features=3, epsilon=2, delta=1e-6, rate=0.3, family=BINOMIAL
+        n_rows=4000, n_features=3, epsilon=2, delta=1e-6, rate=0.3, family="binomial"
     )
     rng = np.random.default_rng(8)
     X = rng.normal(size=(4000, 3))
@@ -67,7 +72,7 @@ def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
     """13 to 18 are promised; 14 or 15 come."""
     settings = {"epsilon": 1, "delta": 1e-6, "n_rows": 8000}
     expected = expected_table(
-        n_features=18, rate=0.5, family=BINOMIAL, levels=16, others=False, **settings
+        n_features=18, rate=0.5, family="binomial", levels=16, others=False, **settings
     )
     low, high = map(
         int, re.search("Intervals of ([0-9]+) to ([0-9]+) of 18", expected.finding).groups()
@@ -85,7 +90,7 @@ def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
 
 
 def test_rows_that_odds_ratios_need_are_found_by_trying():
-    given = {"n_features": 6, "epsilon": 1.0, "delta": 1e-6, "others": False, "family": BINOMIAL}
+    given = {"n_features": 6, "epsilon": 1.0, "delta": 1e-6, "others": False, "family": "binomial"}
     few = expected_table(n_rows=300, **given)
     assert few.ratio is None
     assert few.refused
@@ -94,11 +99,11 @@ def test_rows_that_odds_ratios_need_are_found_by_trying():
     assert expected_table(n_rows=few.rows_needed // 2, **given).ratio is None
 
 
-@pytest.mark.parametrize("family", [GAUSSIAN, BINOMIAL, POISSON], ids=lambda one: one.name)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_budget_for_one_coefficient_narrows_its_interval(family):
     given = {"n_rows": 20_000, "n_features": 8, "epsilon": 1, "delta": 1e-6, "others": False}
     given |= {"family": family}
-    every, one = expected_table(**given), expected_table(**given, interest=[0], required=[4])
+    every, one = expected_table(**given), expected_table(**given, interest=(0,), required=(4,))
     assert one.ratio < (every.ratio or np.inf)
     assert "Intervals of the coefficient of interest will be" in one.finding
 

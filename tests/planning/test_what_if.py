@@ -8,7 +8,8 @@ import pytest
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.planning import model_page as module
 from dpscreen.planning.model_page import first_detected, nested, what_if
-from dpscreen.planning.power import Setting, around, epsilon_of_one_row, simulated_power
+from dpscreen.planning.power import simulated_power
+from dpscreen.planning.setting import Setting, around
 from dpscreen.privacy import ZCDP, Budget
 
 SMALL = Setting(n_rows=600, n_features=12, epsilon=1.0, delta=1e-6, n_effects=3)
@@ -67,14 +68,14 @@ def test_epsilons_lie_around_the_one_in_question():
 
 
 def test_rows_of_a_unit_cost_as_zcdp_says():
-    one_row = epsilon_of_one_row(1.0, 1e-6, 3)
+    one_row = replace(SMALL, rows_per_unit=3).one_row
     wanted = ZCDP.within(Budget(1.0, 1e-6)).rho / 9
     assert float(ZCDP.within(Budget(one_row, 1e-6)).rho) == pytest.approx(float(wanted), rel=1e-6)
-    assert epsilon_of_one_row(1.0, 1e-6, 1) == 1.0
+    assert SMALL.one_row == 1.0
 
 
 def test_rows_of_a_unit_lower_the_power(rows, here):
-    several = what_if(SMALL, here, rows_per_unit=4)
+    several = what_if(replace(SMALL, rows_per_unit=4), here)
     assert [one.epsilon for one in several] == [one.epsilon for one in rows]
     assert sum(one.power for one in several) < sum(one.power for one in rows)
 

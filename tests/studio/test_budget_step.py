@@ -5,7 +5,8 @@ import time
 import pytest
 
 from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN
-from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
+from dpscreen.planning.curve import EPSILONS, BudgetCurve, BudgetPoint
+from dpscreen.planning.setting import Setting
 from dpscreen.studio.charts import panels
 from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.releasing import release
@@ -19,12 +20,16 @@ SELECTION, TABLE = GAUSSIAN.sparse.method, GAUSSIAN.table.method
 OUTCOMES, ODDS = BINOMIAL.sparse.method, BINOMIAL.table.method
 
 
-def curve_of(method, values, **more):
+def setting_of(n_rows, n_features, method=SELECTION, **more):
+    choice = CHOICES[method]
+    family = choice.family.name
+    return Setting(n_rows, n_features, 1.0, 1e-6, family=family, table=choice.table, **more)
 
-    case = BudgetCase(6000, 7, 1e-6, method=method, **more)
+
+def curve_of(method, values, **more):
     n_effects = 0 if method in (TABLE, ODDS) else 5
     points = (BudgetPoint(one, values, {}, n_effects, 0.77) for one in (0.1, 1.0))
-    return BudgetCurve(case, tuple(points))
+    return BudgetCurve(setting_of(6000, 7, method, **more), tuple(points))
 
 
 SELECTED = {"r2": 0.4, "found": 4.2}
@@ -35,12 +40,12 @@ SELECTED = {"r2": 0.4, "found": 4.2}
     [
         (curve_of(SELECTION, SELECTED), ["R² on new rows", "0.40", "of 5 that matter", "4.2"]),
         (
-            curve_of(SELECTION, SELECTED | {"width": 2.0}, intervals=True),
+            curve_of(SELECTION, SELECTED | {"width": 2.0}, split=True),
             ["R² on new rows", "of 5 that matter", "without privacy", "2.0 ×", "from 1 500 of the"],
         ),
-        (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
+        (curve_of(SELECTION, SELECTED, split=True), ["the rows are too few for intervals"]),
         (
-            curve_of(OUTCOMES, SELECTED | {"auc": 0.7, "width": 2.0}, intervals=True),
+            curve_of(OUTCOMES, SELECTED | {"auc": 0.7, "width": 2.0}, split=True),
             ["AUC on new rows", "without privacy", "2.0 ×"],
         ),
         (
@@ -63,12 +68,12 @@ def test_every_model_shows_what_it_gives(curve, message):
     text = " ".join(f"{one.title} {one.value} {one.words}" for one in panels(curve, 0.5))
     for word in message:
         assert word in text.replace("\u202f", " ").replace("\xa0", " ")
-    assert ("R²" in text) == (curve.case.method == SELECTION)
-    assert ("AUC" in text) == (curve.case.method == OUTCOMES)
+    assert ("R²" in text) == (curve.setting.method == SELECTION)
+    assert ("AUC" in text) == (curve.setting.method == OUTCOMES)
 
 
 def test_before_there_is_a_point_nothing_is_drawn():
-    assert panels(BudgetCurve(BudgetCase(600, 4, 1e-6)), 1.0) == []
+    assert panels(BudgetCurve(setting_of(600, 4)), 1.0) == []
 
 
 def test_models_on_offer_can_be_fitted_and_simulated():
@@ -85,8 +90,8 @@ def test_each_model_is_simulated_in_the_process_of_its_own():
     simulations = Simulations()
     try:
         for choice in CHOICES.values():
-            case, end = BudgetCase(600, 4, 1e-6, method=choice.method), time.monotonic() + 120
-            while not (found := simulations.curve(case)[0]).points:
+            setting, end = setting_of(600, 4, choice.method), time.monotonic() + 120
+            while not (found := simulations.curve(setting)[0]).points:
                 assert time.monotonic() < end
                 time.sleep(0.02)
             assert EPSILONS[0] in {one.epsilon for one in found.points}
@@ -167,8 +172,8 @@ def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session)
 def test_the_share_of_yes_is_simulated_with(session):
     assert asks(session, model=OUTCOMES, target="1", rate="12,5") == Go("budget")
     assert session.draft.in_words == "probability that sex is m, from 2 features"
-    case = session.case(1e-6)
-    assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
+    setting = session.setting(1e-6)
+    assert (setting.method, setting.rate, setting.n_rows) == (OUTCOMES, 0.125, 600)
     session.grant("survey", 3.0, 1e-6)
     session.simulations.curve = lambda asked: (
         curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0}),

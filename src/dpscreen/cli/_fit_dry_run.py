@@ -109,18 +109,17 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
 
 def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
     """Say which effects will be detected."""
-    from dpscreen.planning.plan import SECONDS, plan_of, selection_setting
+    from dpscreen.planning.plan import SECONDS, plan_of
+    from dpscreen.planning.setting import Setting
 
     options, request, family = ready.options, ready.request, ready.model.family
-    setting = selection_setting(
-        options.rows_public or 2,
-        len(request.feature_bounds),
-        *(options.epsilon, options.delta),
+    setting = Setting(
+        *(options.rows_public or 2, len(request.feature_bounds), options.epsilon, options.delta),
         rows_per_unit=request.rows_per_unit,
         split=options.inference is not None and _no_split(ready) is None,
         max_features=request.max_features,
-        family=family,
-    )
+        family=family.name,
+    ).selecting
     planned = plan_of(setting, setting.page_effects, seconds=SECONDS / 3, progress=progress)
     rules = planned.settings
     return {
@@ -143,17 +142,18 @@ def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
 def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
     """Say how wide intervals will be, or that there will be none."""
     from dpscreen.planning.regression_plan import expected_table
+    from dpscreen.planning.setting import Setting
 
     options, family = ready.options, ready.model.family
-    expected = expected_table(
+    setting = Setting(
         n_rows=options.rows_public or 2,
         epsilon=options.epsilon,
         delta=options.delta,
-        others=False,
-        family=family,
+        family=family.name,
+        table=True,
         **console.shape_of(ready.schema).expected(options.settings),
-        progress=progress,
     )
+    expected = expected_table(setting, others=False, progress=progress)
     return {
         "useful": expected.ratio is not None,
         "refused": expected.refused,

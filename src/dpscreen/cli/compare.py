@@ -100,10 +100,11 @@ def command(
     if rate is not None and family.simulation.rate is None:
         family = BINOMIAL
     contest = _contest(shape, family, rate, **given)
-    from dpscreen.planning.compare import compete, draw
+    from dpscreen.planning.compare import draw
+    from dpscreen.planning.power import simulated
 
     with console.share_bar() as progress:
-        found = compete(contest, repetitions=repetitions, seed=seed, progress=progress)
+        found = simulated(contest, repetitions, f"compare/{seed}", progress)
     if plot is not None:
         with console.write_failures(plot, "Picture"):
             draw(found, family.measure.label, contest.title, plot)
@@ -118,6 +119,7 @@ def command(
         "effect": contest.effects[0],
         "rate": setting.rate,
         "delta": setting.delta,
+        "rows_per_unit": setting.rows_per_unit,
         "outcomes": [
             {"method": one.method, "epsilon": one.epsilon, **one.to_dict(family.measure.name)}
             for one in found
@@ -150,14 +152,17 @@ def _contest(
     from dpscreen.planning.power import Contest
 
     with console.wrong_usage():
-        numbers = rows, shape.features, chosen[0], delta
-        setting = setting_of(*numbers, n_effects=n_effects, rate=rate, family=family)
+        setting = setting_of(
+            *(rows, shape.features, chosen[0], delta),
+            n_effects=n_effects,
+            rate=rate,
+            family=family.name,
+            rows_per_unit=shape.rows_per_unit,
+        )
         sizes = (setting.usual_effect,) if effect is None else checked_sizes(setting, [effect])
-        contest = Contest(setting, chosen_methods, chosen, sizes, shape.rows_per_unit)
-
         for epsilon in chosen:
-            contest.at(epsilon)
-    return contest
+            setting.at(epsilon)
+    return Contest(setting, chosen_methods, chosen, sizes)
 
 
 def _show(contest: Contest, found: Sequence[PowerRow]) -> None:

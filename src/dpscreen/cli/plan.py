@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import EACH, OURS, RATE, TABLES
-
-if TYPE_CHECKING:
-    from dpscreen.families import Family
 
 
 @click.command()
@@ -99,33 +96,24 @@ def command(
         raise click.UsageError(
             f"--model {method.removeprefix('private-')} needs --rows and --epsilon."
         )
-    if shape.rows_per_unit > 1 and method == family.table.method:
-        console.say("A table counts units, whatever their number of rows: rows below are units.")
-    elif shape.rows_per_unit > 1:
-        from dpscreen.planning.power import epsilon_of_one_row
-
-        whole, where = epsilon, ""
-        if whole is not None:
-            epsilon = float(f"{epsilon_of_one_row(whole, delta, shape.rows_per_unit):.3g}")
-            where = f": {epsilon:g}, for {whole:g} per unit"
-        up_to = f"A unit has up to {shape.rows_per_unit} rows"
-        console.say(f"{up_to}; epsilon below is for one row{where}.")
-    public = {"n_rows": rows, "n_features": shape.features, "epsilon": epsilon, "delta": delta}
+    public = {"n_rows": rows, "epsilon": epsilon, "delta": delta, "family": family.name}
     if method == family.table.method:
+        if shape.rows_per_unit > 1:
+            console.say("A table counts units, whatever their number of rows: --rows are units.")
         named = shape.expected({"interest": interest, "required": required})
-        _show_widths(public | named | {"rate": rate, "family": family}, as_json=given["as_json"])
+        _show_widths(public | named | {"rate": rate}, as_json=given["as_json"])
     elif interest or required:
         raise click.UsageError(
             f"--interest and --required are for tables: {', '.join(TABLES.values())}."
         )
     else:
-        _show_selection(public, rate, family, **given)
+        public |= {"n_features": shape.features, "rows_per_unit": shape.rows_per_unit}
+        _show_selection(public, rate, **given)
 
 
 def _show_selection(
     public: dict[str, Any],
     rate: float | None,
-    family: Family,
     *,
     effect: float | None,
     plot: Path | None,
@@ -134,7 +122,7 @@ def _show_selection(
     **more: Any,
 ) -> None:
     """Show what a selection will detect; or, with an effect and no rows or ε, how much it needs."""
-    rows, epsilon = public["n_rows"], public["epsilon"]
+    rows, epsilon, family = public["n_rows"], public["epsilon"], public.pop("family")
     if rows is None and epsilon is None:
         raise click.UsageError("Give --rows, --epsilon, or both.")
     both = rows is not None and epsilon is not None
@@ -151,10 +139,11 @@ def _show_selection(
             needed = plan_for(effect, **public, **more)
             content, words = asdict(needed) | {"words": str(needed)}, str(needed)
         else:
-            more |= {"rate": rate, "family": family.name}
             with console.share_bar() as progress:
                 sizes = None if effect is None else [effect]
-                expected = plan(**public, effects=sizes, progress=progress, **more)
+                expected = plan(
+                    **public, family=family, rate=rate, effects=sizes, progress=progress, **more
+                )
             content, words = expected.to_dict(), str(expected)
     if plot is not None:
         with console.write_failures(plot, "Picture"):
@@ -168,9 +157,10 @@ def _show_selection(
 def _show_widths(public: dict[str, Any], *, as_json: bool) -> None:
     """Show how wide the intervals of a table will be, at this and other ε."""
     from dpscreen.planning.regression_plan import expected_table
+    from dpscreen.planning.setting import Setting
 
     with console.share_bar() as progress:
-        expected = expected_table(**public, progress=progress)
+        expected = expected_table(Setting(**public, table=True), progress=progress)
     if as_json:
         console.show_json(asdict(expected))
         return

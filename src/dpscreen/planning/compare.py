@@ -1,8 +1,4 @@
-"""Methods and budgets side by side on simulated rows: no private data, so nothing is spent.
-
-The rows are those of `dpscreen.planning.power`, thinned in the same way. All methods and all ε
-see the same rows. What a model without privacy gives is the standard to measure by.
-"""
+"""The picture of a plan, or of methods and budgets side by side."""
 
 from __future__ import annotations
 
@@ -15,24 +11,8 @@ import numpy as np
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
 from dpscreen._core.words import FALSE_RATE, whole_percent
 from dpscreen.models.page.charts import PowerRow
-from dpscreen.planning import power as simulation
-from dpscreen.planning.power import SECONDS, Contest
 
 MARKERS = ("o", "s", "D", "^")
-
-
-def compete(
-    contest: Contest,
-    *,
-    repetitions: int | None = None,
-    seed: int | str = 0,
-    progress: simulation.Progress | None = None,
-) -> tuple[PowerRow, ...]:
-    """Fit every method at every ε to the same simulated tables."""
-    tables = repetitions or simulation.affordable_repetitions(
-        contest.setting, len(contest.entries), seconds=SECONDS
-    )
-    return simulation.simulated(contest, tables, f"compare/{seed}", progress)
 
 
 def draw(

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen.planning.setting import Setting
 
 EPSILONS = (1.0, 0.1, 10.0, 0.3, 3.0, 0.05, 20.0, 0.18, 0.55, 1.8, 5.5)
 """Where the curve is simulated, in the order in which it is best shown while it grows.
@@ -23,23 +24,6 @@ Conventional."""
 
 DECREASING = ("width", "needed")
 """What a larger budget makes smaller."""
-
-
-@dataclass(frozen=True)
-class BudgetCase:
-    """What is public of a fit, but for its ε; `rate` is the supposed share of a yes.
-
-    Of a table the budget may go to `n_interest` coefficients of interest.
-    """
-
-    n_rows: int
-    n_features: int
-    delta: float
-    rows_per_unit: int = 1
-    intervals: bool = False
-    method: str = "private-lasso"
-    rate: float = 0.5
-    n_interest: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,9 +45,9 @@ class BudgetPoint:
 
 @dataclass(frozen=True)
 class BudgetCurve:
-    """The points that are simulated by now, and what lies between them."""
+    """The points that are simulated by now, and what lies between them; the setting has any ε."""
 
-    case: BudgetCase
+    setting: Setting
     points: tuple[BudgetPoint, ...] = ()
 
     def at(self, epsilon: float) -> BudgetPoint | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ from dpscreen.models.page import render_model_page
 from dpscreen.models.page.charts import Expected, ExpectedTable, PowerRow, WhatIf
 from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
-from dpscreen.planning.plan import plan_of, selection_setting
-from dpscreen.planning.power import Contest, Setting, around
+from dpscreen.planning.plan import plan_of
+from dpscreen.planning.power import Contest
 from dpscreen.planning.regression_plan import expected_table, simulated_places
+from dpscreen.planning.setting import Setting, around
 from dpscreen.privacy import PrivacyStatement
 
 SIMULATED = {
@@ -116,67 +116,46 @@ def expected_of_model(
     statement: PrivacyStatement = release.statement
     # The released mean of outcomes, if it matters and is above the noise.
     rate = None if release.quality is None else release.quality.mean_outcome
-    public: Any = {
-        "n_rows": rows,
-        "n_features": release.n_features,
-        "epsilon": statement.epsilon,
-        "delta": statement.delta,
-        "family": family,
-        "rate": None if rate is None else min(max(rate, RAREST), 1 - RAREST),
-        "progress": progress,
+    more: Any = {
+        "rows_per_unit": statement.rows_per_unit,
+        "split": bool(release.inference is not None and release.inference.available),
+        "max_features": release.max_features,
     }
     if release.table is not None:
         zero_one, adjusted_for = release.zero_one, release.table.nuisance
         others = [j for j in range(release.n_features) if adjusted_for and j not in adjusted_for]
         interest = simulated_places(zero_one, others)
-        return expected_table(levels=int(zero_one.sum()), interest=interest, **public)
-    return expected_of(
-        rows_per_unit=statement.rows_per_unit,
-        split=bool(release.inference is not None and release.inference.available),
-        max_features=release.max_features,
-        **public,
+        more = {"table": True, "levels": int(zero_one.sum()), "interest": interest}
+    setting = Setting(
+        *(rows, release.n_features, statement.epsilon, statement.delta),
+        family=family.name,
+        rate=None if rate is None else min(max(rate, RAREST), 1 - RAREST),
+        **more,
     )
+    return (expected_table if setting.table else expected_of)(setting, progress=progress)
 
 
 def expected_of(
+    setting: Setting,
     *,
-    n_rows: int,
-    n_features: int,
-    epsilon: float,
-    delta: float,
-    rows_per_unit: int = 1,
-    split: bool = False,
     repetitions: int | None = None,
     progress: simulation.Progress | None = None,
-    **choices: Any,
 ) -> Expected:
-    """Simulate fits of our selection: no private data is involved, and nothing is spent.
-
-    Parameters are those of `selection_setting`.
-    """
-    numbers = n_rows, n_features, epsilon, delta
-    setting = selection_setting(*numbers, rows_per_unit=rows_per_unit, split=split, **choices)
+    """Simulate fits of our selection: no private data is involved, and nothing is spent."""
+    split, setting = setting.split, setting.selecting
     sizes, seconds = setting.page_effects, simulation.QUICK_SECONDS
     affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
     # At least the cost of 8 Gaussian tables.
     tables = repetitions or max(round(8 / setting.kind.simulated_cost), affordable)
     expected = plan_of(setting, sizes, repetitions=tables, progress=_half(progress, 0))
     here = first_detected(expected.rows, expected.power_wanted)
-    per_unit = replace(setting, epsilon=epsilon)
-    others = what_if(per_unit, here, rows_per_unit=rows_per_unit, progress=_half(progress, 1))
     return Expected(
-        n_rows=setting.n_rows,
-        n_features=setting.n_features,
-        n_effects=setting.n_effects,
-        finding=expected.finding,
+        **{name: getattr(setting, name) for name in ("n_rows", "n_features", "n_effects", "rate")},
+        **{name: getattr(expected, name) for name in ("finding", "useful", "power_wanted", "rows")},
         advice=expected.words,
-        useful=expected.useful,
-        power_wanted=expected.power_wanted,
-        rows=expected.rows,
-        what_if=others,
+        what_if=what_if(setting, here, progress=_half(progress, 1)),
         what_if_effect=here.effect,
         split=split,
-        rate=setting.rate,
     )
 
 
@@ -194,24 +173,19 @@ def first_detected(rows: Sequence[PowerRow], power: float) -> PowerRow:
 
 
 def what_if(
-    setting: Setting,
-    here: PowerRow,
-    *,
-    rows_per_unit: int = 1,
-    progress: simulation.Progress | None = None,
+    setting: Setting, here: PowerRow, *, progress: simulation.Progress | None = None
 ) -> tuple[WhatIf, ...]:
     """Simulate other ε, from a tenth of the setting's to ten times, on the rows of `here`.
 
-    ε is for one unit, of at most so many rows. One too small to be divided up is left out.
+    One too small to be divided up is left out.
     """
-    contest = Contest(setting, (setting.kind.sparse.method,), (), (here.effect,), rows_per_unit)
     others = []
     for epsilon in around(setting.epsilon):
         with suppress(ValueError):  # too small to be divided up
-            if epsilon != setting.epsilon and contest.at(epsilon):
+            if epsilon != setting.epsilon and setting.at(epsilon):
                 others.append(epsilon)
-    tried = replace(contest, epsilons=tuple(others))
-    found = simulation.simulated(tried, here.repetitions, "plan/0", progress)
+    contest = Contest(setting, (setting.method,), tuple(others), (here.effect,))
+    found = simulation.simulated(contest, here.repetitions, "plan/0", progress)
     return nested(setting.epsilon, here, dict(zip(others, found, strict=True)))
 
 

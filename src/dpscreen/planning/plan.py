@@ -9,14 +9,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, listed, whole_percent
-from dpscreen.families import FAMILIES, GAUSSIAN, Family
+from dpscreen._core.messages import message, unknown
+from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, whole_percent
+from dpscreen.families import FAMILIES, GAUSSIAN
 from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
 from dpscreen.planning.compare import draw
-from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
+from dpscreen.planning.power import POWER, Scale
+from dpscreen.planning.setting import MOST_EXPLAINED, Setting
 from dpscreen.solvers import rules
 from dpscreen.solvers.engine import ROUNDS, most_columns, residual_clip
 
@@ -229,6 +231,7 @@ def plan(
     max_features: int | None = None,
     rate: float | None = None,
     family: str = GAUSSIAN.name,
+    rows_per_unit: int = 1,
 ) -> Plan:
     """Say what a private model would detect, by fitting it to simulated rows: nothing is spent.
 
@@ -267,6 +270,8 @@ def plan(
     family : {"gaussian", "binomial"}, default="gaussian"
         The kind of outcome: PrivateLasso is simulated, or PrivateLogisticLasso. An effect on a
         binary outcome is what one standard deviation of a feature adds to the log-odds.
+    rows_per_unit : int, default=1
+        As in `PrivateLasso`: the budget is for one unit of at most so many rows.
 
     Returns
     -------
@@ -280,11 +285,16 @@ def plan(
     >>> expected.useful
     True
     """
-    if family not in FAMILIES:
-        raise ValueError(f"family must be {listed(FAMILIES, 'or')}; got {family!r}.")
-    numbers = n_rows, n_features, epsilon, delta
-    choices = n_effects, correlation, looseness, max_features
-    setting = setting_of(*numbers, *choices, rate=rate, family=FAMILIES[family])
+    setting = setting_of(
+        *(n_rows, n_features, epsilon, delta),
+        n_effects=n_effects,
+        correlation=correlation,
+        looseness=looseness,
+        max_features=max_features,
+        rate=rate,
+        family=family,
+        rows_per_unit=rows_per_unit,
+    )
     return plan_of(
         setting,
         setting.usual_effects if effects is None else checked_sizes(setting, effects),
@@ -309,7 +319,7 @@ def plan_of(
     """Simulate a setting of `setting_of` with effects of these sizes; as `plan` otherwise."""
     check.share("power", power)
     if repetitions is not None and check.whole("repetitions", repetitions) < 2:
-        raise ValueError("repetitions must be at least 2, to estimate standard errors.")
+        raise ValueError(message("plan.repetitions"))
     count = repetitions or simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
     rows = simulation.simulated_power(
         setting,
@@ -381,16 +391,19 @@ def plan_for(
     looseness: float = 1.0,
     power: float = POWER,
     random_state: int | str = 0,
+    rows_per_unit: int = 1,
 ) -> Needed:
     """Say which ε, or how many rows, an effect of this size needs: give the one, not the other.
 
     Parameters are those of `plan`. The answer is good to about 10 %: it is read off simulations.
     """
     if (n_rows is None) == (epsilon is None):
-        raise ValueError("give n_rows to find epsilon, or epsilon to find n_rows: one of them.")
+        raise ValueError(message("plan.one-of-two"))
     name, searched = ("n_rows", ROWS_SEARCHED) if n_rows is None else ("epsilon", EPSILON_SEARCHED)
-    rows, budget = (1000 if n_rows is None else n_rows), (1.0 if epsilon is None else epsilon)
-    setting = setting_of(rows, n_features, budget, delta, n_effects, correlation, looseness)
+    choices: Any = {"n_effects": n_effects, "correlation": correlation, "looseness": looseness}
+    public = (1000 if n_rows is None else n_rows), n_features
+    budget = (1.0 if epsilon is None else epsilon), delta
+    setting = setting_of(*public, *budget, rows_per_unit=rows_per_unit, **choices)
     (size,) = checked_sizes(setting, [effect])
 
     def at(amount: float) -> Setting:
@@ -412,71 +425,31 @@ def plan_for(
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def selecting_rows(n_rows: int, *, split: bool) -> int:
-    """Return how many rows select: half of them if the other half gives intervals."""
-    return max(2, n_rows // 2) if split else n_rows
-
-
-def selection_setting(
-    n_rows: int,
-    n_features: int,
-    epsilon: float,
-    delta: float,
-    *,
-    rows_per_unit: int = 1,
-    split: bool = False,
-    **choices: Any,
-) -> Setting:
-    """Return the rows that select, half of them with a `split`, and ε in terms of one row.
-
-    Several rows a unit multiply every noise scale, as a smaller ε for one row would. `choices` are
-    those of `setting_of`.
-    """
-    one_row = simulation.epsilon_of_one_row(epsilon, delta, rows_per_unit)
-    return setting_of(selecting_rows(n_rows, split=split), n_features, one_row, delta, **choices)
-
-
 def setting_of(
     n_rows: int,
     n_features: int,
     epsilon: float,
     delta: float,
-    n_effects: int | None = None,
-    correlation: float = 0.0,
-    looseness: float = 1.0,
-    max_features: int | None = None,
     *,
-    rate: float | None = None,
-    family: Family = GAUSSIAN,
+    n_effects: int | None = None,
+    max_features: int | None = None,
+    family: str = GAUSSIAN.name,
+    rows_per_unit: int = 1,
+    **more: Any,
 ) -> Setting:
-    """Return what to simulate, or say which number is wrong; parameters are those of `plan`.
-
-    `rate` is the supposed mean of outcomes; None: the usual one of the family.
-    """
-    features = check.whole("n_features", n_features)
-    most = min(features, MOST_FEATURES)
-    limit = check.optional(check.whole, "max_features", max_features)
-    usual = max(1, min(5, most // 4, limit or most))
-    count = usual if n_effects is None else check.whole("n_effects", n_effects)
-    if count > most:
-        raise ValueError(f"n_effects must be at most {most} here; got {n_effects!r}.")
-    if not 0 <= correlation < 1:
-        raise ValueError(f"correlation must lie in [0, 1); got {correlation!r}.")
-    if not 1 <= looseness < math.inf:
-        raise ValueError(f"looseness must be finite and at least 1; got {looseness!r}.")
-    if rate is not None and not family.supposes(float(rate)):
-        raise ValueError(f"rate {rate!r} is no mean of {family.name} outcomes to plan for.")
+    """Return what to simulate, or say which number is wrong; parameters are those of `plan`."""
+    if family not in FAMILIES:
+        raise ValueError(unknown("family", family, tuple(FAMILIES)))
     return Setting(
-        max(2, check.whole("n_rows", n_rows)),
-        features,
+        check.whole("n_rows", n_rows),
+        check.whole("n_features", n_features),
         check.positive("epsilon", epsilon),
         check.share("delta", delta),
-        count,
-        float(correlation),
-        float(looseness),
-        limit,
-        family.simulation.rate if rate is None else float(rate),
-        family.name,
+        n_effects=check.optional(check.whole, "n_effects", n_effects) or 0,
+        max_features=check.optional(check.whole, "max_features", max_features),
+        family=family,
+        rows_per_unit=check.whole("rows_per_unit", rows_per_unit),
+        **more,
     )
 
 
@@ -484,10 +457,9 @@ def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ..
     """Return sizes of effect in order, or say why they cannot be simulated."""
     sizes = tuple(sorted({check.positive("effects", effect) for effect in effects}))
     if not sizes:
-        raise ValueError("effects must hold at least one size.")
+        raise ValueError(message("plan.no-effects"))
     if setting.kind.simulated_dispersion(setting.explained(sizes[-1])) < 1 - MOST_EXPLAINED:
-        raise ValueError(
-            f"{setting.n_effects} features with an effect of {sizes[-1]:g} would explain more than "
-            f"{MOST_EXPLAINED:.0%} of the target's variance; use smaller effects, or n_effects=1."
-        )
+        most = f"{MOST_EXPLAINED:.0%}"
+        public = {"n_effects": setting.n_effects, "effect": sizes[-1], "most": most}
+        raise ValueError(message("plan.too-much-explained", **public))
     return sizes

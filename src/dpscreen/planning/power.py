@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask, clamp
+from dpscreen._core.arrays import Array, Mask, clamp
 from dpscreen._core.words import FALSE_RATE
-from dpscreen.families import FAMILIES, GAUSSIAN, Family
 from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
 from dpscreen.planning.methods import METHODS, FitRequest, estimator
+from dpscreen.planning.setting import MOST_FEATURES, Setting, law
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -51,9 +51,6 @@ from dpscreen.solvers import rules
 POWER = 0.8
 """The share of the features with an effect that must be detected (conventional)."""
 
-MOST_FEATURES = 500
-"""Most features of a simulated table, for the time that it takes. Conventional."""
-
 MOST_CELLS, MOST_CELLS_CLIPPED = 400_000, 1_000_000
 """Most cells of a simulated table; more where the clip is small: sampling errors of clipped
 residuals are shrunk back less well. Conventional."""
@@ -69,118 +66,12 @@ Conventional."""
 MOST_TABLES = 24
 """The most simulated tables of one point, of a search or of a curve. Conventional."""
 
-MOST_EXPLAINED = 0.9
-"""Largest R² that simulated effects have. Conventional."""
-
-SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
-"""Standardised effects that are simulated. Conventional."""
-
 FEATURE_BOUND, TARGET_BOUND = 3.0, 5.0
 """Half the width of the simulated public bounds, in standard deviations, where they fit.
 Conventional."""
 
 
 # --- what is simulated ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What is public before anything is spent, and what is supposed of the data.
-
-    `rate` is the mean of outcomes; None for a family whose residuals have a scale.
-    """
-
-    n_rows: int
-    n_features: int
-    epsilon: float
-    delta: float
-    n_effects: int = 1
-    correlation: float = 0.0
-    looseness: float = 1.0
-    max_features: int | None = None
-    rate: float | None = None
-    family: str = GAUSSIAN.name
-
-    @property
-    def kind(self) -> Family:
-        """Return the family of the outcomes."""
-        return FAMILIES[self.family]
-
-    @property
-    def rho(self) -> float:
-        """Return the budget in zCDP."""
-        return float(ZCDP.within(Budget(self.epsilon, self.delta)))
-
-    @property
-    def regime(self) -> rules.Regime:
-        """Return the numbers that the rules rest on."""
-        return rules.Regime(self.n_rows, self.n_features, self.rho)
-
-    @property
-    def shape(self) -> str:
-        """Return rows, the mean of outcomes and features in words."""
-        rate = "" if self.rate is None else f", {self.kind.simulation.rate_words}".format(self.rate)
-        return f"{self.n_rows} rows{rate}, {self.n_features} features"
-
-    def explained(self, effect: float, n_features: int | None = None) -> float:
-        """Return the variance b′Σb of the linear predictor, with so many features."""
-        which, signs = self.support(n_features), (-1.0) ** np.arange(self.n_effects)
-        return effect**2 * float(signs @ _law(which, self.correlation) @ signs)
-
-    def support(self, n_features: int | None = None) -> Integers:
-        """Return which features have an effect: at equal distances."""
-        return np.arange(self.n_effects) * (n_features or self.n_features) // self.n_effects
-
-    @property
-    def usual_effect(self) -> float:
-        """Return the usual effect of the family, or the one at which predictors vary as usual."""
-        simulation = self.kind.simulation
-        return simulation.usual_effect or simulation.spreads[0] / math.sqrt(self.explained(1.0))
-
-    @property
-    def usual_effects(self) -> tuple[float, ...]:
-        """Return sizes of effect from where nothing is found to where all is.
-
-        Unless the family has its own they start at a sampling error, or at what privacy noise
-        hides, span a factor of 40 at most, and end where a tenth of the variance is left to noise.
-        """
-        if self.kind.simulation.effects:
-            return self.kind.simulation.effects
-        floor = max(1 / math.sqrt(self.n_rows), 2 / self.regime.signal)
-        possible = [size for size in SIZES if self.explained(size) <= MOST_EXPLAINED]
-        kept = tuple(size for size in possible if floor <= size <= 40 * floor)
-        return kept or tuple(possible[-3:])
-
-    @property
-    def page_effects(self) -> tuple[float, ...]:
-        """Return at most seven of the usual effects, so that each has tables enough."""
-        return self.usual_effects[:: 1 + len(self.usual_effects) // 7]
-
-
-def _law(which: Integers, correlation: float) -> Array:
-    """Return the features' correlations: those k apart have the correlation to the power k."""
-    return np.asarray(float(correlation) ** np.abs(np.subtract.outer(which, which)))
-
-
-def epsilon_of_one_row(epsilon: float, delta: float, rows_per_unit: int) -> float:
-    """Return the ε whose noise, for one row, is that of ε for a unit of several: ρ/k²."""
-    if rows_per_unit == 1:
-        return epsilon
-    rho = ZCDP.within(Budget(epsilon, delta)).rho / rows_per_unit**2
-    return ZCDP(rho).epsilon(delta)
-
-
-FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
-"""Multiples of ε that a plan compares. Conventional."""
-
-
-def around(epsilon: float) -> tuple[float, ...]:
-    """Return ε from a tenth of this one to ten times, with two digits; this one as it is."""
-    return tuple(
-        epsilon if factor == 1 else float(f"{epsilon * factor:.2g}")
-        for factor in FACTORS
-        if factor == 1 or epsilon * factor < MOST_EPSILON
-    )
 
 
 @dataclass(frozen=True)
@@ -207,20 +98,19 @@ class Scale:
     def epsilon(self, setting: Setting) -> float:
         """Return the ε at which fewer rows and features stand for all."""
         if (self.n_rows, self.n_features) == (setting.n_rows, setting.n_features):
-            return setting.epsilon
+            return setting.one_row
         thinned = ZCDP(Fraction(self.rho(setting.regime)))
         return min(thinned.epsilon(setting.delta), MOST_EPSILON)
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Which methods are fitted at which ε, for a unit of at most so many rows, to which effects."""
+    """Which methods are fitted at which ε to which effects."""
 
     setting: Setting
     methods: tuple[str, ...]
     epsilons: tuple[float, ...]
     effects: tuple[float, ...]
-    rows_per_unit: int = 1
 
     @property
     def entries(self) -> list[Entry]:
@@ -232,22 +122,13 @@ class Contest:
             for effect in self.effects
         ]
 
-    def at(self, epsilon: float) -> Setting:
-        """Return the setting at an ε for a unit, in terms of one row; a ValueError: too small."""
-        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
-        setting = replace(self.setting, epsilon=one_row)
-        if not setting.rho:
-            raise ValueError(f"epsilon {epsilon:g} is too small to be divided up.")
-        return setting
-
     @property
     def title(self) -> str:
         """Say what is simulated."""
-        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows per unit"
         count = self.setting.n_effects
         return (
             f"{self.setting.shape}, of which {count} {'has' if count == 1 else 'have'} an effect "
-            f"of {self.effects[0]:.2g}, delta {self.setting.delta:g}{unit}"
+            f"of {self.effects[0]:.2g}, delta {self.setting.delta:g}"
         )
 
 
@@ -296,7 +177,7 @@ def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) 
         for number in numbers:
             table = simulated_table(contest.setting, scale, f"{seed}/{number}")
             for (method, epsilon, effect), fits in found.items():
-                setting = None if epsilon is None else contest.at(epsilon)
+                setting = None if epsilon is None else contest.setting.at(epsilon)
                 name = f"{seed}/{number}/{effect!r}"
                 fits.append(table.fitted(method, setting, effect, name))
                 tick()
@@ -304,9 +185,12 @@ def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) 
 
 
 def simulated(
-    contest: Contest, repetitions: int, seed: str, progress: Progress | None = None
+    contest: Contest, repetitions: int | None, seed: str, progress: Progress | None = None
 ) -> tuple[PowerRow, ...]:
-    """Return what each entry detects in so many tables."""
+    """Return what each entry detects in so many tables; None: as many as a few seconds allow."""
+    if repetitions is None:
+        fits = len(contest.entries)
+        repetitions = affordable_repetitions(contest.setting, fits, seconds=SECONDS)
     tick = ticks(progress, repetitions * len(contest.entries))
     return power_rows(measured(contest, range(repetitions), seed, tick))
 
@@ -339,7 +223,7 @@ def simulated_power(
     With `near`, half of the fits are of the four sizes around that power.
     """
     name = f"plan/{seed}"
-    contest = Contest(setting, (setting.kind.sparse.method,), (setting.epsilon,), tuple(effects))
+    contest = Contest(setting, (setting.method,), (setting.epsilon,), tuple(effects))
     if near is None:
         return simulated(contest, repetitions, name, progress)
     tick = ticks(progress, repetitions * len(effects))
@@ -527,7 +411,7 @@ def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable
 def _normal_rows(
     n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
 ) -> Array:
-    """Return standard normal features with the correlations of `_law`."""
+    """Return standard normal features with the correlations of `law`."""
     rows = rng.standard_normal((n_rows, n_features))
     if correlation:
         fresh = math.sqrt(1 - correlation**2)
@@ -541,9 +425,8 @@ def _with_moments_of_more(X: Array, correlation: float, thinning: float) -> Arra
 
     G = Σ + E becomes Σ + E/√s, by a linear map of the rows: L_G⁻ᵀ, then L_targetᵀ.
     """
-    law = _law(np.arange(X.shape[1]), correlation)
-    gram = X.T @ X / len(X)
-    wanted = law + (gram - law) / math.sqrt(thinning)
+    expected, gram = law(np.arange(X.shape[1]), correlation), X.T @ X / len(X)
+    wanted = expected + (gram - expected) / math.sqrt(thinning)
     turn = np.linalg.solve(np.linalg.cholesky(gram).T, np.linalg.cholesky(wanted).T)
     return np.asarray(X @ turn)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpscreen._core.words import DETECTED, number
-from dpscreen.studio.questions import CHOICES
 
 if TYPE_CHECKING:
-    from dpscreen.planning.curve import BudgetCase, BudgetCurve, BudgetPoint
+    from dpscreen.planning.curve import BudgetCurve, BudgetPoint
+    from dpscreen.planning.setting import Setting
 
 LEAST, MOST = 0.05, 20.0
 """The ε that the pictures show."""
@@ -93,7 +93,7 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
         return []
     shown, count = [], now.n_effects
     if count:
-        family = CHOICES[curve.case.method].family
+        family = curve.setting.kind
         (low, meaning), name = family.quality_type.no_information, family.measure.label
         high = low + 0.1 * math.ceil(round((now.best - low) / 0.1, 9))
         best = f"At most {now.best:.2f}, with the true coefficients."
@@ -105,20 +105,20 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
         )
         name = f"Features detected, of {count} that {'matters' if count == 1 else 'matter'}"
         shown.append(("found", name, (0.0, float(count)), "{:.1f}".format, DETECTED))
-    if curve.case.intervals or not shown:
+    if curve.setting.split or not shown:
         known = [one.values["width"] for one in curve.points if "width" in one.values]
         top = max(2.0, min(10.0, max(known, default=2.0)))
         name, words = (
             "Width of intervals relative to those without privacy",
-            _width(curve.case, now),
+            _width(curve.setting, now),
         )
         shown.append(("width", name, (1.0, top), "{:.1f} ×".format, words))
     return [BudgetPanel(curve, epsilon, *one) for one in shown]
 
 
-def _width(case: BudgetCase, now: BudgetPoint) -> str:
+def _width(setting: Setting, now: BudgetPoint) -> str:
     """Say what a width is worth, or why there is none."""
-    n_rows, width, needed = case.n_rows, now.values.get("width"), now.values.get("needed")
+    n_rows, width, needed = setting.n_rows, now.values.get("width"), now.values.get("needed")
 
     if width is not None:
         worth = number(n_rows / width**2, digits=2)
@@ -128,6 +128,6 @@ def _width(case: BudgetCase, now: BudgetPoint) -> str:
     if needed <= n_rows:
         return "There will be intervals; simulating their width takes too long."
     about = number(float(f"{needed:.2g}"))
-    lost = "The table would be empty" if CHOICES[case.method].table else "No intervals"
+    lost = "The table would be empty" if setting.table else "No intervals"
     more = "increase epsilon, or use fewer features"
     return f"{lost} at this budget: about {about} rows are needed; {more}."

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from dpscreen.studio import work
 from dpscreen.studio.work import PROCESSES, ReleaseOrder
 
 if TYPE_CHECKING:
-    from dpscreen.planning.curve import BudgetCase, BudgetCurve
+    from dpscreen.planning.curve import BudgetCurve
+    from dpscreen.planning.setting import Setting
 
 STAGES = {
     "starting": "Starting",
@@ -129,7 +131,7 @@ class Simulations:
         self._queue = ThreadPoolExecutor(1)
         self._pool: ProcessPoolExecutor | None = None
         self._started = self._closed = False
-        self._case: BudgetCase | None = None
+        self._setting: Setting | None = None
         self._points: dict[float, Future[Any]] = {}
         self._pages: dict[str, tuple[str, Future[str]]] = {}
 
@@ -139,7 +141,7 @@ class Simulations:
             if not self._started and not self._closed:
                 self._submit(int)
 
-    def curve(self, case: BudgetCase, *, ask: bool = True) -> tuple[BudgetCurve, int]:
+    def curve(self, setting: Setting, *, ask: bool = True) -> tuple[BudgetCurve, int]:
         """Return what is known of a curve, and how many points are still to come.
 
         Without `ask` nothing is simulated.
@@ -147,17 +149,18 @@ class Simulations:
         from dpscreen.planning.curve import EPSILONS, BudgetCurve
 
         with self._lock:
-            if case != self._case:
+            setting = replace(setting, epsilon=1.0)  # the curve is of all
+            if setting != self._setting:
                 self._give_up()
-                self._points, self._case = {}, case
+                self._points, self._setting = {}, setting
             for one in EPSILONS if ask else ():
                 if one not in self._points or self._points[one].cancelled():
-                    self._points[one] = self._submit(work.simulated_point, case, one)
+                    self._points[one] = self._submit(work.simulated_point, setting, one)
             known = self._points.copy()
         done = [one for one in known.values() if one.done()]
         found = (one.result() for one in done if not one.cancelled() and one.exception() is None)
         points = tuple(point for point in found if point is not None)
-        return BudgetCurve(case, points), len(known) - len(done)
+        return BudgetCurve(setting, points), len(known) - len(done)
 
     def page(self, name: str, key: str, function: Any, *arguments: Any) -> Future[str]:
         """Return a page that is being made, or is; one of another key under a name is given up."""

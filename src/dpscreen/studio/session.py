@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import file_state
+from dpscreen.planning.setting import Setting
 from dpscreen.studio.draft import Draft
+from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.runs import ReleaseRun, Simulations
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.work import CHANGED, FitOrder, ReleaseOrder
@@ -197,15 +199,18 @@ class Session:
 
     # --- what is simulated ----------------------------------------------------------------------
 
-    def case(self, delta: float) -> Any:
+    def setting(self, delta: float) -> Setting | None:
         """Return what is public of the question, for the curve; None without a number of rows."""
-        from dpscreen.planning.curve import BudgetCase
-
         draft, width = self.draft, self.draft.n_features
         if draft.rows is None or width is None:
             return None
-        most = draft.block.get("rows_per_unit") or 1
-        return BudgetCase(
-            *(draft.rows, width, delta, most, draft.intervals, draft.method, draft.rate),
-            n_interest=len(draft.settings.get("interest", ())),
+        choice = CHOICES[draft.method]
+        return Setting(
+            *(draft.rows, width, draft.epsilon, delta),
+            family=choice.family.name,
+            rate=draft.rate if choice.family.n_classes else None,
+            rows_per_unit=draft.block.get("rows_per_unit") or 1,
+            split=draft.intervals,
+            table=choice.table,
+            interest=tuple(range(len(draft.settings.get("interest", ())))),
         )

@@ -279,12 +279,12 @@ def _live_content(
     with suppress(ValueError):  # no such budget
         epsilon = Budget(request.number("epsilon") or 0.0, session.delta(ledger)).epsilon
     found: dict[str, Any] = {"panels": [], "again": 0, "pending": 0, "rows": session.draft.rows}
-    case = session.case(delta)
-    if case is not None:
-        features = how_many(case.n_features, "feature")
-        supposed = CHOICES[case.method].supposed.format(rate=percent(case.rate))
-        found["supposed"] = f"tables of {number(case.n_rows)} rows and {features}{supposed}"
-        curve, pending = session.simulations.curve(case)
+    setting = session.setting(delta)
+    if setting is not None:
+        features = how_many(setting.n_features, "feature")
+        supposed = CHOICES[setting.method].supposed.format(rate=percent(session.draft.rate))
+        found["supposed"] = f"tables of {number(setting.n_rows)} rows and {features}{supposed}"
+        curve, pending = session.simulations.curve(setting)
         found["panels"] = panels(curve, epsilon)
         found |= {"again": 700 if pending else 0, "pending": pending}
     try:
@@ -298,10 +298,10 @@ def _live_content(
 
 def expected(session: Session, ledger: PrivacyLedger) -> list[tuple[str, str]]:
     """Return what is simulated of the budget that is chosen, as far as it is known by now."""
-    case = session.case(session.delta(ledger))
-    if case is None:
+    setting = session.setting(session.delta(ledger))
+    if setting is None:
         return []
-    curve, _pending = session.simulations.curve(case, ask=False)
+    curve, _pending = session.simulations.curve(setting, ask=False)
     return [(one.title, one.in_words) for one in panels(curve, session.draft.epsilon)]
 
 

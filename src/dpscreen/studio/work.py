@@ -26,7 +26,8 @@ from dpscreen.studio.shelf import ReleaseRecord, Shelf
 from dpscreen.tables.declaration import MOST_UNREADABLE
 
 if TYPE_CHECKING:
-    from dpscreen.planning.curve import BudgetCase, BudgetPoint
+    from dpscreen.planning.curve import BudgetPoint
+    from dpscreen.planning.setting import Setting
 
 HEAVY = (
     "dpscreen.planning.curve_points",
@@ -237,11 +238,11 @@ def start_simulations() -> None:
         import_module(name)
 
 
-def simulated_point(case: BudgetCase, epsilon: float) -> BudgetPoint | None:
+def simulated_point(setting: Setting, epsilon: float) -> BudgetPoint | None:
     """Simulate one point of what budgets buy."""
     from dpscreen.planning.curve_points import budget_point
 
-    return budget_point(case, epsilon)
+    return budget_point(setting, epsilon)
 
 
 def dry_run_page(order: FitOrder, rows: int | None) -> str:
@@ -251,6 +252,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     from dpscreen.models.refusal import RequestedTable, table_needs
     from dpscreen.planning.fitting import FitFailed, FitRefused, fit_rows
     from dpscreen.planning.model_page import expected_of
+    from dpscreen.planning.setting import Setting
     from dpscreen.privacy import Budget
     from dpscreen.tables.dummy import simulate_table
     from dpscreen.tables.schema import TableSchema
@@ -270,17 +272,13 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
         raise FitFailed(SMALLER.format(n_rows)) from None
     expected, family = None, model.family  # None leaves it to the page
     if order.method == family.sparse.method and family.simulation.rate is None:
-        expected = expected_of(
-            n_rows=n_rows,
-            n_features=width,
-            epsilon=order.epsilon,
-            delta=order.delta,
+        setting = Setting(
+            *(n_rows, width, order.epsilon, order.delta),
+            family=family.name,
             rows_per_unit=schema.rows_per_unit,
             split=order.inference is not None,
-            repetitions=DRY_TABLES,
-            family=family,
         )
-
+        expected = expected_of(setting, repetitions=DRY_TABLES)
     return _page(model, schema, n_rows=n_rows, expected=expected, simulated=True)
 
 
