@@ -65,7 +65,9 @@ class Loops:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._module), name)
+        found = getattr(import_module(self._module), name)
+        setattr(self, name, found)  # the next call finds it without looking for the module
+        return found
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -63,10 +63,25 @@ def add_gram(columns, first, last, out):
 
 
 @compiled
-def add_column(fit, column, amount):
-    """Add amount·column to the fit, in whole numbers."""
-    for i in range(fit.size):
-        fit[i] += amount * np.int64(column[i])
+def add_columns(fit, columns, chosen, amounts, first, last):
+    """Add Σ_k amounts[k]·columns[chosen[k]] to the fit of rows first ≤ i < last, exactly."""
+    for a in range(first, last, GRAM_ROWS):
+        b = min(a + GRAM_ROWS, last)
+        part = fit[a:b]
+        k = 0
+        while k + 4 <= chosen.size:
+            c0, c1 = columns[chosen[k]][a:b], columns[chosen[k + 1]][a:b]
+            c2, c3 = columns[chosen[k + 2]][a:b], columns[chosen[k + 3]][a:b]
+            m0, m1, m2, m3 = amounts[k], amounts[k + 1], amounts[k + 2], amounts[k + 3]
+            for i in range(part.size):
+                low = m0 * np.int64(c0[i]) + m1 * np.int64(c1[i])
+                part[i] += low + m2 * np.int64(c2[i]) + m3 * np.int64(c3[i])
+            k += 4
+        while k < chosen.size:
+            column, amount = columns[chosen[k]][a:b], amounts[k]
+            for i in range(part.size):
+                part[i] += amount * np.int64(column[i])
+            k += 1
 
 
 @compiled
@@ -139,16 +154,17 @@ TILE = 256
 
 @inlined
 def fill_tile(tile, X, j, first, low, high, middle, half_width):
-    """Put column j of some rows into `tile`, clipped and in its units; return their number.
+    """Put column j of some rows into `tile`, clipped and in its units.
 
-    A missing cell, NaN, is at the centre: 0.
+    A missing cell, NaN, is at the centre: 0. Return how many rows there are, and missing cells.
     """
-    size = min(TILE, X.shape[0] - first)
+    size, missing = min(TILE, X.shape[0] - first), 0
     for i in range(size):
         value = X[first + i, j]
         inside = in_units(value, low, high, middle, half_width)
         tile[i] = inside if value == value else 0.0
-    return size
+        missing += value != value
+    return size, missing
 
 
 @inlined
@@ -168,13 +184,14 @@ def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, ou
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
+            j = chosen[k]
+            size, gone = fill_tile(tile, X, j, first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 place = np.floor((tile[i] - origin[k]) * per_unit[k]) + 1
                 cells[i] = np.uint32(min(max(0.0, place), last))
             add_up(cells, size, out[k])
-            for i in range(size):
-                if X[first + i, chosen[k]] != X[first + i, chosen[k]]:
+            for i in range(size if gone else 0):
+                if X[first + i, j] != X[first + i, j]:
                     out[k, cells[i]] -= 1
 
 
@@ -189,7 +206,8 @@ def octaves_by_side(X, chosen, low, high, middle, half_width, first_octave, out)
     near = np.int64(out.shape[1] // 2)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
+            j = chosen[k]
+            size, _ = fill_tile(tile, X, j, first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 exponent = ((bits[i] >> 52) & 2047) - 1022 - first_octave
                 away = min(max(exponent, 0), near)
@@ -209,7 +227,8 @@ def level_moments(X, chosen, low, high, middle, half_width, levels, out):
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
+            j = chosen[k]
+            size, _ = fill_tile(tile, X, j, first, low[k], high[k], middle[k], half_width[k])
             total, squares = np.int64(0), np.int64(0)
             for i in range(size):
                 level = level_of(tile[i], levels)
@@ -228,7 +247,7 @@ def to_lattice(X, low, high, middle, half_width, levels, more, out):
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for j in range(X.shape[1]):
-            size = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half_width[j])
+            size, _ = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half_width[j])
             for i in range(size):
                 level = min(max(-1.0, tile[i]), 1.0) * levels
                 out[j, first + i] = np.int16(np.trunc(level + np.copysign(more, level)))

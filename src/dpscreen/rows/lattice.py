@@ -32,6 +32,7 @@ from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (
     LEVELS,
     ShortRows,
+    add_columns,
     curved_rows,
     exact_gram,
     short_factors,
@@ -52,6 +53,8 @@ MOST_ROWS = 2**28
 FINE_GRAIN = 2**20
 # A fit of at most 2^14 times the way travelled stays below 2^63.
 LONGEST_WAY = 2**48
+# How far a weight is moved at once, in scales.
+MOST_SCALES = 2.0**36
 _WEIGHT_BITS = 6
 # With more cells than these it is faster to sort all values.
 _FEW_CELLS = 64
@@ -85,23 +88,32 @@ class ExactPoint(ABC):
 
     def add(self, feature: int, amount: int) -> None:
         """Add a whole number to one unscaled weight."""
-        self.move(feature, amount * self._grain)
+        self.move(np.array([feature]), np.array([amount * self._grain]))
 
     def zero(self, feature: int) -> None:
         """Set the weight of one feature to zero."""
         if self._v[feature]:
-            self.move(feature, -int(self._v[feature]))
+            self.move(np.array([feature]), -self._v[[feature]])
 
-    def move(self, feature: int, grains: int) -> None:
-        """Add so many grains to one unscaled weight."""
-        self._travelled += abs(grains)
+    def shift(self, features: Integers, ways: Array) -> None:
+        """Move some weights by `ways`, each rounded to a multiple of the scale, or `MOST_SCALES`.
+
+        So residuals stay functions of their rows, and whole numbers do not overflow.
+        """
+        amounts = np.rint(np.clip(ways / self.scale, -MOST_SCALES, MOST_SCALES)).astype(np.int64)
+        moved = amounts != 0
+        self.move(features[moved], amounts[moved] * self._grain)
+
+    def move(self, features: Integers, grains: Integers) -> None:
+        """Add so many grains to the unscaled weights of some features."""
+        self._travelled += int(np.abs(grains).sum())
         if self._travelled >= LONGEST_WAY:
             raise OverflowError("too many steps for exact sums; lower n_iter.")
-        self._v[feature] += grains
-        self._moved(feature, grains)
+        np.add.at(self._v, features, grains)
+        self._moved(features, grains)
 
     @abstractmethod
-    def _moved(self, feature: int, grains: int) -> None:
+    def _moved(self, features: Integers, grains: Integers) -> None:
         """Take the rows along."""
 
     @abstractmethod
@@ -182,8 +194,8 @@ class ExactDesign(ABC):
         grain = FINE_GRAIN if weights.any() else 1
         point = self._point(scale, grain)
         grains = np.trunc(weights / scale * grain).astype(np.int64)
-        for feature in np.flatnonzero(grains):
-            point.move(int(feature), int(grains[feature]))
+        features = np.flatnonzero(grains)
+        point.move(features, grains[features])
         return point
 
     @abstractmethod
@@ -226,8 +238,8 @@ class LatticeRows(ExactDesign):
     last_answers: dict[str, tuple[object, Any]]
 
     @abstractmethod
-    def move(self, fit: Integers, feature: int, amount: int) -> None:
-        """Add amount·column to the fit of every row."""
+    def move(self, fit: Integers, features: Integers, amounts: Integers) -> None:
+        """Add Σ amount·column of some features to the fit of every row."""
 
     @abstractmethod
     def sums(self, levels: Narrow) -> Integers:
@@ -293,8 +305,8 @@ class LatticeDesign(LatticeRows):
     def _point(self, scale: float, grain: int) -> LatticePoint:
         return LatticePoint(self, scale, grain=grain)
 
-    def move(self, fit: Integers, feature: int, amount: int) -> None:
-        kernels.add_column(fit, self.columns[feature], amount)
+    def move(self, fit: Integers, features: Integers, amounts: Integers) -> None:
+        add_columns(fit, self.columns, features, amounts)
 
     def dense_columns(self, chosen: Integers) -> Narrow:
         every = np.array_equal(chosen, np.arange(self.n_features))
@@ -361,8 +373,8 @@ class LatticePoint(ExactPoint):
         self._fit = np.zeros(design.n_rows, dtype=np.int64) if fit is None else fit
         self._levels = np.empty(design.n_rows, dtype=np.int16)
 
-    def _moved(self, feature: int, grains: int) -> None:
-        self.design.move(self._fit, feature, grains)
+    def _moved(self, features: Integers, grains: Integers) -> None:
+        self.design.move(self._fit, features, grains)
 
     def residual_levels(self, clip: float) -> Narrow:
         """Return each row's clipped residual, in whole numbers of clip/2^14.

@@ -21,6 +21,13 @@ from dpscreen.rows.lattice import ExactDesign, ExactPoint, LatticeDesign, Lattic
 from dpscreen.rows.loss import SQUARED, Loss
 
 Move = tuple[int, int]
+"""A feature, and by how many grains its weight moves."""
+
+
+def as_arrays(moves: Sequence[Move]) -> tuple[Integers, Integers]:
+    """Return the features of moves, and their grains."""
+    features, grains = np.array(moves, dtype=np.int64).reshape(-1, 2).T
+    return features, grains
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,7 @@ class RowPart:
             self._point = LatticePoint(self.design, point.scale, grain=point.grain)
             self._number, self._done = point.number, 0
         self._point.scale = point.scale
-        for feature, grains in point.moves[self._done :]:
-            self._point.move(feature, grains)
+        self._point.move(*as_arrays(point.moves[self._done :]))
         self._done = len(point.moves)
         return asked(self._point, question)
 
@@ -117,8 +123,8 @@ class PartedPoint(ExactPoint):
         self._number = number
         self._moves: list[Move] = []
 
-    def _moved(self, feature: int, grains: int) -> None:
-        self._moves.append((feature, grains))
+    def _moved(self, features: Integers, grains: Integers) -> None:
+        self._moves.extend(zip(features.tolist(), grains.tolist(), strict=True))
 
     def ask(self, name: str, *args: Any) -> Integers:
         """Put a question about this point to all parts."""

@@ -114,11 +114,12 @@ class SparseLatticeDesign(LatticeRows):
     def _point(self, scale: float, grain: int) -> SparsePoint:
         return SparsePoint(self, scale, grain=grain)
 
-    def move(self, fit: Integers, feature: int, amount: int) -> None:
-        if feature == self.n_columns and self.constant:
-            fit += amount * LEVELS
-        else:
-            kernels.add_sparse_column(fit, *self.by_column.at(feature), amount)
+    def move(self, fit: Integers, features: Integers, amounts: Integers) -> None:
+        for feature, amount in zip(features.tolist(), amounts.tolist(), strict=True):
+            if feature == self.n_columns and self.constant:
+                fit += amount * LEVELS
+            else:
+                kernels.add_sparse_column(fit, *self.by_column.at(feature), amount)
 
     def column_squares(self) -> Integers:
         squares = np.full(self.n_features, self.n_rows * LEVELS**2, dtype=np.int64)
@@ -208,10 +209,10 @@ class SparsePoint(LatticePoint):
         super().__init__(design, scale, grain=grain)
         self._kept: KeptSums | None = None
 
-    def _moved(self, feature: int, grains: int) -> None:
-        super()._moved(feature, grains)
+    def _moved(self, features: Integers, grains: Integers) -> None:
+        super()._moved(features, grains)
         if self._kept is not None:
-            self._kept.moved.append(feature)
+            self._kept.moved.extend(features.tolist())
 
     def signed_scores(
         self, clip: float, allowed: Integers, cell_clip: int = LEVELS

@@ -19,9 +19,17 @@ from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.owners import Owners
-from dpscreen.rows.parts import NEED_COLUMNS, Move, PartedDesign, PointMoves, Question, asked
+from dpscreen.rows.parts import (
+    NEED_COLUMNS,
+    Move,
+    PartedDesign,
+    PointMoves,
+    Question,
+    as_arrays,
+    asked,
+)
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
-from dpscreen.rows.sums import LEVELS, lattice_columns
+from dpscreen.rows.sums import LEVELS, add_columns, lattice_columns
 
 kernels = Loops("dpscreen.rows.kernels")
 
@@ -70,7 +78,7 @@ class StreamedDesign(PartedDesign):
         if question.name in NEED_COLUMNS:
             answers: Any = 0
             for where, columns in self._parts(None):
-                _move(self._fit[where], columns, pending)
+                add_columns(self._fit[where], columns, *as_arrays(pending))
                 owners = None if self._owners is None else self._owners.part(where)
                 rows = LatticeDesign(columns, self._target[where], self.loss, owners)
                 subject = rows if point is None else self._point_of(rows, where, point)
@@ -81,7 +89,8 @@ class StreamedDesign(PartedDesign):
         if moved:  # no other features are read
             places = {feature: k for k, feature in enumerate(moved)}
             for where, columns in self._parts(moved):
-                _move(self._fit[where], columns, [(places[j], grains) for j, grains in pending])
+                moves = [(places[j], grains) for j, grains in pending]
+                add_columns(self._fit[where], columns, *as_arrays(moves))
         columns = np.empty((0, len(self._target)), dtype=np.int16)
         rows = LatticeDesign(columns, self._target, self.loss)
         return asked(self._point_of(rows, slice(None), point), question)
@@ -111,11 +120,6 @@ class StreamedDesign(PartedDesign):
             first = where.stop
         if first != len(self._target):
             raise RowsChanged
-
-
-def _move(fit: Integers, columns: Narrow, moves: list[Move]) -> None:
-    for place, grains in moves:
-        kernels.add_column(fit, columns[place], grains)
 
 
 ROWS_PER_CHUNK = 2**16

@@ -119,6 +119,15 @@ def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], T]) -> list[
     return [job.result() for job in jobs]
 
 
+def add_columns(fit: Integers, columns: Narrow, chosen: Integers, amounts: Integers) -> None:
+    """Add Σ_k amounts[k]·columns[chosen[k]] to the fit."""
+    in_parts(
+        len(fit),
+        len(chosen),
+        lambda first, last: kernels.add_columns(fit, columns, chosen, amounts, first, last),
+    )
+
+
 LEVELS = 2**14
 """Into how many levels 1 is divided."""
 
@@ -172,8 +181,12 @@ class ShortRows:
         factors = short_factors(squared_lengths(cells) + self.constant**2, self.row_norm)
         rows = np.empty_like(columns)
         rows[len(cells) :] = np.trunc(self.constant * factors)
-        for row, column in zip(rows, cells, strict=False):
-            row[:] = np.trunc(column * factors)
+
+        def shorten(first: int, last: int) -> None:
+            for row, column in zip(rows, cells, strict=False):
+                row[first:last] = np.trunc(column[first:last] * factors[first:last])
+
+        in_parts(columns.shape[1], len(cells), shorten)
         return rows, factors
 
 

@@ -25,9 +25,6 @@ from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.rules import Regime
 
-MOST_GRAINS = 2.0**40
-"""How far a weight moves at most, in grains: beyond, whole numbers would overflow. Derived."""
-
 COUNTS = "the number of rows", "the number of units"
 """What is counted first: rows, or units whose rows count together."""
 
@@ -204,8 +201,7 @@ class Task:
     def with_offset(self, point: ExactPoint) -> ExactPoint:
         """Move a point to where the offset, if there is one, has its weight; return the point."""
         if self.choices.offset is not None:
-            grains = clamp(self.offset_weight / point.scale, -MOST_GRAINS, MOST_GRAINS)
-            point.add(self.choices.offset, round(grains))
+            point.shift(np.array([self.choices.offset]), np.array([self.offset_weight]))
         return point
 
     @property
@@ -346,9 +342,8 @@ def release_scale(task: Task, point: ExactPoint, scale: float, cost: ZCDP) -> fl
 
 def move_constant(task: Task, point: ExactPoint, by: float) -> None:
     """Move the constant, if there is one, by a whole number of grains."""
-    if task.choices.intercept and by:
-        grains = round(clamp(by / point.scale, -MOST_GRAINS, MOST_GRAINS))
-        point.add(task.n_features, grains)
+    if task.choices.intercept:
+        point.shift(np.array([task.n_features]), np.array([by]))
 
 
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:

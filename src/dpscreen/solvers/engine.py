@@ -21,7 +21,6 @@ from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import LEVELS, ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import (
-    MOST_GRAINS,
     Solution,
     Spending,
     Task,
@@ -153,20 +152,15 @@ class Engine:
             drift = 0.0 if family.quadratic else DRIFT
             self.posterior.update(Score(at, score, noise), size, dispersion, drift)
             way = self.posterior.mean - at
-            self._move(STEP * family.damping(self.posterior.spread(way, n)) * way)
-
-    def _move(self, way: Array) -> None:
-        """Move the point by whole numbers of grains: residuals stay functions of their rows."""
-        grains = np.rint(np.clip(way * self._units / self.point.scale, -MOST_GRAINS, MOST_GRAINS))
-        for column, amount in zip(self._columns.tolist(), grains.tolist(), strict=True):
-            self.point.add(column, int(amount))
+            way = STEP * family.damping(self.posterior.spread(way, n)) * way
+            self.point.shift(self._columns, way * self._units)
 
     def sparsify(self) -> None:
         """Set the coefficients without a detected effect to zero, and the others accordingly."""
         n_features, limit = len(self.features), self._task.choices.max_features
         mean = self.posterior.mean + self._start
         sparse = sparse_mean(mean, self.posterior.covariance, n_features, limit)
-        self._move(sparse - self._coefficients)
+        self.point.shift(self._columns, (sparse - self._coefficients) * self._units)
         for feature in self.features[sparse[:n_features] == 0]:
             self.point.zero(int(feature))
 

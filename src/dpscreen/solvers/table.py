@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, clamp
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.families import Family
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
@@ -113,9 +113,9 @@ LEAST_MEAT, LEAST_FREEDOM, ROWS_PER_COLUMN = 0.1, 4.0, 10
 """Least variance of a direction over their mean; least degrees of freedom; and rows per column with
 fewer of which a sandwich covariance is too small even without noise. Conventional."""
 
-MOST_ERROR, PLACED, MOST_GRAINS = 0.5, 0.8, 2.0**36
-"""Largest error by privacy of an interval, in largest possible effects (Lemma 52); least share of a
-fit's budget for the table; largest move of a weight, in steps of its lattice (Lemma 8). Derived."""
+MOST_ERROR, PLACED = 0.5, 0.8
+"""Largest error by privacy of an interval, in largest possible effects (Lemma 52); and least share
+of a fit's budget for the table. Derived."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -862,12 +862,9 @@ class TableEngine:
     def move_to(self, theta: Array) -> None:
         """Move the point's weights there, by whole steps of its lattice."""
         weights = self.conditioner.matrix.T @ theta
-        self._move(self.point, weights + (self.nuisance.weights if self.nuisance else 0.0))
-
-    def _move(self, point: ExactPoint, weights: Array) -> None:
-        moves = (weights - point.weights[self.task.columns]) / point.scale
-        for column, move in zip(self.task.columns.tolist(), moves.tolist(), strict=True):
-            point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))
+        weights = weights + (self.nuisance.weights if self.nuisance else 0.0)
+        columns = self.task.columns
+        self.point.shift(columns, weights - self.point.weights[columns])
 
     # --- releases ---
 
@@ -937,7 +934,8 @@ class TableEngine:
         if not self.task.averaged:
             return self.point
         point = self.task.start(single=True)
-        self._move(point, self.point.weights[self.task.columns])
+        columns = self.task.columns
+        point.shift(columns, self.point.weights[columns] - point.weights[columns])
         return point
 
     def _release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
