@@ -3,7 +3,7 @@
 import json
 from functools import partial
 
-from tools.command import here
+from tools.command import here, succeeded
 
 SMALL = ("--rows", 500, "--features", 8, "--repetitions", 2)
 SCHEMA = {
@@ -24,8 +24,7 @@ dpscreen_compare = partial(here, "compare")
 
 
 def test_a_table_with_its_picture(tmp_path):
-    done = here("compare", *SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = succeeded(here("compare", *SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path))
     for name in ("private-lasso", "dp-fw", "rnm-screen", "lasso", "none"):
         assert name in done.stdout
     assert "nothing is charged" in " ".join(done.stdout.split())

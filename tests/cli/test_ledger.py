@@ -32,8 +32,7 @@ def ledger(tmp_path):
 
 def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
     declared = ("--declare", "unit=one row", "--declare", "version=a=b", "--note", "for two years")
-    done = here("ledger", "create", "budget.ledger", *GRANT, *declared, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = succeeded(here("ledger", "create", "budget.ledger", *GRANT, *declared, cwd=tmp_path))
     assert done.stdout == ""
     assert "survey 2024 written to budget.ledger: epsilon 2 at delta 1e-06" in done.stderr
     ledger = PrivacyLedger(tmp_path / "budget.ledger")
@@ -45,14 +44,12 @@ def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
 
 def test_create_refuses_to_overwrite(ledger):
     before = database(ledger).read_bytes()
-    done = dpscreen_ledger("create", ledger.path, *GRANT)
-    failed(done, 1, "never overwritten")
+    failed(dpscreen_ledger("create", ledger.path, *GRANT), 1, "never overwritten")
     assert database(ledger).read_bytes() == before
 
 
 def test_show_is_plain_off_a_terminal(ledger):
-    done = dpscreen_ledger("show", ledger.path)
-    succeeded(done, stderr="")
+    done = succeeded(dpscreen_ledger("show", ledger.path), stderr="")
     assert "\x1b" not in done.stdout
     lines = done.stdout.splitlines()
     assert "remaining:   rho 0.0440763 (epsilon 1.37494 at delta 1e-06)" in lines
@@ -111,8 +108,7 @@ def test_json_and_csv_parse_back(ledger):
 
 def test_since_wants_an_earlier_hash(ledger):
     assert dpscreen_ledger("show", ledger.path, "--since", ledger.head).returncode == 0
-    done = dpscreen_ledger("show", ledger.path, "--since", "0" * 64)
-    failed(done, 1, "older copy", stdout="")
+    failed(dpscreen_ledger("show", ledger.path, "--since", "0" * 64), 1, "older copy", stdout="")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +121,6 @@ def test_since_wants_an_earlier_hash(ledger):
 )
 def test_a_file_that_is_no_ledger_exits_with_1_and_one_sentence(tmp_path, verb, name, message):
     (tmp_path / "text.db").write_text("not a ledger\n" * 100)
-    done = dpscreen_ledger(verb, name, cwd=tmp_path)
-    failed(done, 1, message, stdout="")
+    done = failed(dpscreen_ledger(verb, name, cwd=tmp_path), 1, message, stdout="")
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "none.db").exists()

@@ -85,8 +85,7 @@ def test_the_inverse(asked):
 
 def test_how_wide_a_regression_table_will_be():
     asked = ("--rows", 1000, "--features", 3, "--epsilon", 1, "--model", "ols")
-    done = invoke("plan", *asked)
-    assert done.exit_code == 0, done.stderr
+    done = succeeded(invoke("plan", *asked))
     assert "times as wide as those of least squares" in " ".join(done.stdout.split())
     output = json.loads(invoke("plan", *asked, "--json").stdout)
     assert output["widths"][0] == {"epsilon": 0.1, "ratio": None}

@@ -11,7 +11,7 @@ import pytest
 
 import dpscreen
 from dpscreen.tables.schema import TableSchema
-from tools.command import failed, here, invoke
+from tools.command import failed, here, invoke, succeeded
 
 DESCRIPTOR = {
     "fields": [
@@ -71,18 +71,15 @@ def read(text):
 
 
 def test_predictions_on_the_shell():
-    done = here("predict", "model.json", "new.csv")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = succeeded(here("predict", "model.json", "new.csv"), stderr="")
     np.testing.assert_allclose(read(done.stdout), expected(), rtol=1e-12)
 
 
 def test_predictions_in_a_file(tmp_path):
-    done = predict("model.json", "new.csv", "-o", tmp_path / "out.csv")
-    assert (done.exit_code, done.stdout) == (0, "")
+    done = succeeded(predict("model.json", "new.csv", "-o", tmp_path / "out.csv"), stdout="")
     assert "3 predictions written to" in done.stderr
     np.testing.assert_allclose(read((tmp_path / "out.csv").read_text()), expected(), rtol=1e-12)
-    done = predict("model.json", "new.csv", "-o", tmp_path / "out.csv")
-    failed(done, 1, "exists already")
+    failed(predict("model.json", "new.csv", "-o", tmp_path / "out.csv"), 1, "exists already")
     assert predict("model.json", "new.csv", "-o", tmp_path / "out.csv", "--force").exit_code == 0
     assert [one.name for one in tmp_path.iterdir()] == ["out.csv"]
 
@@ -111,8 +108,7 @@ def test_a_planted_link_is_not_followed(tmp_path):
     ],
 )
 def test_failures_in_one_sentence(arguments, code, message):
-    done = predict(*arguments)
-    failed(done, code, message, stdout="")
+    failed(predict(*arguments), code, message, stdout="")
 
 
 def test_a_model_that_has_a_feature_for_every_level_predicts_by_them(home):

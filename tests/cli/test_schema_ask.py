@@ -69,8 +69,7 @@ class OnlyTheHeader(io.BytesIO):
 def test_nothing_after_the_first_line_is_read(folder, monkeypatch):
     monkeypatch.setattr(csv, "open_text", lambda *_: OnlyTheHeader(HEADER + b"Zebedee\n"))
     for arguments in (["--quick"], ["--again"], []):
-        done = ask("data.csv", *arguments, answers=ANSWERS)
-        assert done.exit_code == 0, done.output
+        succeeded(ask("data.csv", *arguments, answers=ANSWERS))
     made = CliRunner().invoke(app, ["schema", "new", "data.csv", "-o", "new.toml"])
     assert made.exit_code == 0, made.output
 
@@ -86,8 +85,7 @@ def test_it_is_taken_up_again_after_any_answer(folder, answered):
 
 def test_quick_asks_only_where_a_name_leaves_a_doubt(folder):
     (folder / "data.csv").write_text("rownames,age,lunch_pct,is_member,cost\n")
-    done = ask("data.csv", "--target", "cost", "--quick", answers=["none", "0 to 9"])
-    assert done.exit_code == 0
+    succeeded(ask("data.csv", "--target", "cost", "--quick", answers=["none", "0 to 9"]))
     assert load_schema("schema.toml").columns == ("age", "lunch_pct", "is_member")
 
 
@@ -99,8 +97,7 @@ def test_mistakes_are_told_and_nothing_is_lost(folder):
     assert load_schema("schema.toml").target == "cost"
     kept = (folder / "schema.toml").read_bytes()
     (folder / "other.csv").write_text("a,b\n")
-    done = ask("other.csv")
-    failed(done, 1, "table with other columns")
+    failed(ask("other.csv"), 1, "table with other columns")
     assert (folder / "schema.toml").read_bytes() == kept
     assert ask("data.csv", "-o", "schema.json").exit_code == 2
     assert "Did you mean 'age'?" in ask("data.csv", "-o", "x.toml", "--target", "Age").output

@@ -37,8 +37,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("name", ["wide.toml", "wide.json"])
 def test_a_column_is_a_line(tmp_path, name):
     (tmp_path / "wide.csv").write_text(",".join(f"c{k}" for k in range(3000)) + "\n")
-    done = here("schema", "new", tmp_path / "wide.csv", "-o", tmp_path / name)
-    assert done.returncode == 0, done.stderr
+    succeeded(here("schema", "new", tmp_path / "wide.csv", "-o", tmp_path / name))
     assert len((tmp_path / name).read_text().splitlines()) < 3100
     assert len(load_schema(tmp_path / name).fields) == 3000
 
@@ -51,8 +50,7 @@ def test_odd_names_stay_what_they_are():
 
 def test_a_new_schema_holds_names_and_nothing_else(folder):
     made = ("new", "data.csv", "-o", "schema.json", "--target", "cost", "--unit", "who")
-    done = here("schema", *made, cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "")
+    done = succeeded(here("schema", *made, cwd=folder), stdout="")
     assert "never by looking at the data" in " ".join(done.stderr.split())
     text = (folder / "schema.json").read_text()
     assert "Zebedee" not in text + done.stderr
@@ -71,8 +69,7 @@ def test_names_come_from_any_table(folder):
     (folder / "data.gz").write_bytes(gzip.compress(DATA.encode("utf-8-sig")))
     pq.write_table(pa.table({"age": ["x"], "who": ["Zebedee"], "cost": [1]}), folder / "data.pq")
     for name in ("data.gz", "data.pq"):
-        done = dpscreen_schema("new", name, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        done = succeeded(dpscreen_schema("new", name, cwd=folder))
         assert [one["name"] for one in json.loads(done.stdout)["fields"]] == ["age", "who", "cost"]
 
 

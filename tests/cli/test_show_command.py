@@ -38,8 +38,7 @@ def test_a_model_on_the_shell(files):
 
 
 def test_as_json(files):
-    done = show(files / "model.json", "--json")
-    assert (done.exit_code, done.stderr) == (0, "")
+    done = succeeded(show(files / "model.json", "--json"), stderr="")
     output = json.loads(done.stdout)
     assert output["statement"]["holds"] is True
     assert output["features"][0]["feature"] == "x0"
@@ -57,12 +56,10 @@ def test_for_a_manager_a_card_and_the_registry(files):
 
 
 def test_a_model_that_is_not_private(files):
-    done = show(files / "seeded.json", "--explain")
-    assert done.exit_code == 0
+    done = succeeded(show(files / "seeded.json", "--explain"))
     assert done.stdout.startswith("THIS MODEL IS NOT PRIVATE")
     assert "does not hold" in done.stderr
-    done = show(files / "seeded.json", "--registry")
-    failed(done, 1, "nothing to register", stdout="")
+    failed(show(files / "seeded.json", "--registry"), 1, "nothing to register", stdout="")
 
 
 @pytest.mark.parametrize(
@@ -80,15 +77,13 @@ def test_a_model_that_is_not_private(files):
 )
 def test_failures_in_one_sentence(files, monkeypatch, arguments, code, message):
     monkeypatch.chdir(files)
-    done = show(*arguments)
-    failed(done, code, message, stdout="")
+    failed(show(*arguments), code, message, stdout="")
 
 
 def test_a_page_from_a_model_file(files, monkeypatch):
     monkeypatch.chdir(files)
     monkeypatch.setattr("dpscreen.planning.plan.SECONDS", 0.05)
-    done = show("model.json", "--report", "page.html")
-    assert (done.exit_code, done.stdout) == (0, "")
+    done = succeeded(show("model.json", "--report", "page.html"), stdout="")
     assert "Page written to page.html" in done.stderr
     assert "A private model of" in (files / "page.html").read_text(encoding="utf-8")
     done = show("model.json", "--report", "page.html")
@@ -97,8 +92,7 @@ def test_a_page_from_a_model_file(files, monkeypatch):
 
 @pytest.mark.parametrize("language", ["sql", "r", "excel"])
 def test_a_formula(files, language):
-    done = show(files / "model.json", "--formula", language)
-    assert done.exit_code == 0
+    done = succeeded(show(files / "model.json", "--formula", language))
     assert dpscreen.load(files / "model.json").to_formula(language) in done.stdout
     assert "clipped to the bounds" in done.stdout + done.stderr
 
@@ -132,8 +126,7 @@ def test_an_onnx_model(files, monkeypatch):
 
 
 def test_two_models_beside_each_other(files):
-    done = show(files / "model.json", files / "seeded.json")
-    assert done.exit_code == 0
+    done = succeeded(show(files / "model.json", files / "seeded.json"))
     assert "model" in done.stdout.splitlines()[0]
     assert "they cost epsilon 1.45 at delta 1e-06 together" in done.stdout.replace("1.451", "1.45")
     output = json.loads(show(files / "model.json", files / "seeded.json", "--json").stdout)

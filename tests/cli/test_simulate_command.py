@@ -16,7 +16,7 @@ from dpscreen.tables import dummy as dummies
 from dpscreen.tables.dummy import csv_parts, simulate_table, write_parquet
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema, load_schema
-from tools.command import failed, here
+from tools.command import failed, here, succeeded
 
 SCHEMA = {
     "fields": [
@@ -64,8 +64,7 @@ def same_rows(one, other):
 def test_csv_and_parquet_hold_the_same_rows(folder):
     asked = ("--schema", "schema.json", "--rows", 500, "--seed", 3, "--missing", 0.05)
     for name in ("dummy.csv", "dummy.parquet"):
-        done = here("simulate", *asked, "-o", name, cwd=folder)
-        assert (done.returncode, done.stdout) == (0, "")
+        done = succeeded(here("simulate", *asked, "-o", name, cwd=folder), stdout="")
         assert "500 rows" in done.stderr
         assert "true effect" in done.stderr
     schema = load_schema(folder / "schema.json")
@@ -164,7 +163,6 @@ def test_what_is_wrong_is_told_and_leaves_no_file(folder, arguments, code, messa
     (folder / "empty.json").write_text(json.dumps(SCHEMA | {"dpscreen": {}}))
     (folder / "there.csv").write_text("mine")
     before = sorted(folder.iterdir())
-    done = dpscreen_simulate(*arguments, cwd=folder)
-    failed(done, code, message, stdout="")
+    failed(dpscreen_simulate(*arguments, cwd=folder), code, message, stdout="")
     assert sorted(folder.iterdir()) == before
     assert (folder / "there.csv").read_text() == "mine"

@@ -76,6 +76,5 @@ def test_wrong_usage_exits_with_2_says_why_and_leaves_no_file(typed, tmp_path):
 
 @pytest.mark.parametrize("typed", ["schema zzz", "frobnicate"])
 def test_what_resembles_nothing_is_told_without_a_guess(typed):
-    done = here(*typed.split())
-    failed(done, 2)
+    done = failed(here(*typed.split()), 2)
     assert "Did you mean" not in done.stderr

@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from model_pages import SECTIONS
 
 from dpscreen import PrivateLogisticLasso, PrivateLogit, PrivateOLS, load, write_model_page
 from dpscreen.planning.regression_plan import expected_table
@@ -155,22 +154,6 @@ def test_the_first_screen_ends_before_the_first_fold(tab):
         assert tab.evaluate("!document.querySelector('details[open]')")
 
 
-@other_models
-def test_the_table_and_its_chart_use_the_width_and_need_no_scrolling_on_a_desk(tab):
-    used = (
-        "(() => { const e = [...document.querySelectorAll('#model .beside > *')]"
-        ".map(e => e.getBoundingClientRect());"
-        " return Math.max(...e.map(r => r.right)) - Math.min(...e.map(r => r.left)); })()"
-    )
-    for width in WIDTHS:
-        tab.resize(width)
-        assert tab.evaluate(used) > 0.85 * width
-    assert tab.evaluate(
-        "[...document.querySelectorAll('#model .scroll')]"
-        ".every(e => e.scrollWidth <= e.clientWidth)"
-    )
-
-
 def test_text_and_curves_are_legible_in_both_themes(unfolded):
     tab = unfolded
     for scheme in ("light", "dark"):
@@ -268,17 +251,6 @@ def test_what_each_kind_shows(page, unfolded):
     assert len(ends) >= len(rows) - 1  # all but the twin
     for (_, ratio, *_), (low, high) in zip((r for r in rows if r[2] != "–"), ends, strict=True):
         assert float(low) < float(ratio) < float(high)
-
-
-@hostile_names
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_section_can_be_seen(tab, width):
-    tab.resize(width)
-    for name in SECTIONS:
-        assert tab.evaluate(f"document.querySelector('#{name} h2').checkVisibility()")
-        assert tab.evaluate(
-            f"document.getElementById('{name}').getBoundingClientRect().height > 24"
-        )
 
 
 @hostile_names

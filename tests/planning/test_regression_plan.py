@@ -106,10 +106,3 @@ def test_a_budget_for_one_coefficient_narrows_its_interval(family):
     every, one = expected_table(**given), expected_table(**given, interest=(0,), required=(4,))
     assert one.ratio < (every.ratio or np.inf)
     assert "Intervals of the coefficient of interest will be" in one.finding
-
-
-def test_progress_reaches_the_end():
-    shares: list[float] = []
-    given = {"n_rows": 3000, "n_features": 2, "epsilon": 2.0, "delta": 1e-6, "others": False}
-    expected_table(**given, tables=2, progress=shares.append)
-    assert shares == [0.5, 1.0]

@@ -74,12 +74,6 @@ def test_rows_of_a_unit_cost_as_zcdp_says():
     assert SMALL.one_row == 1.0
 
 
-def test_rows_of_a_unit_lower_the_power(rows, here):
-    several = what_if(replace(SMALL, rows_per_unit=4), here)
-    assert [one.epsilon for one in several] == [one.epsilon for one in rows]
-    assert sum(one.power for one in several) < sum(one.power for one in rows)
-
-
 def test_what_cannot_be_divided_up_is_left_out(monkeypatch, here):
     monkeypatch.setattr(module, "around", lambda _: (1e-300, 1.0))
     found = what_if(replace(SMALL, delta=1e-300), here)

@@ -321,17 +321,6 @@ def test_pages_of_others_are_told_nothing_and_change_nothing(opened, host):
     at(tab, "table")
 
 
-def test_a_wrong_token_and_a_name_that_leads_here_open_nothing(opened):
-    running, tab = opened
-    home = tab.evaluate("location.href").rpartition("/")[0]
-    tab.open(f"http://{running.host}/enter?token={'x' * 43}")
-    assert "does not open the studio" in tab.evaluate("document.body.innerText")
-    tab.open(f"{home.replace('127.0.0.1', 'evil.example')}/table")
-    assert "Wrong address" in tab.evaluate("document.body.innerText")
-    tab.open(f"{home}/table")
-    at(tab, "table")
-
-
 def test_a_lost_connection_a_killed_server_and_a_second_tab(opened):
     running, tab = opened
     tab.resize(360)

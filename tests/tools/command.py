@@ -61,19 +61,21 @@ def code_of(done: Done) -> int:
     return done.exit_code if isinstance(done, Result) else done.returncode
 
 
-def succeeded(done: Done, *words: str, **streams: str) -> None:
-    """Check that a command succeeded, that it said these words, and what is on some streams."""
+def succeeded(done: Done, *words: str, **streams: str) -> Done:
+    """Return what a command did, if it succeeded, said these words, and no more on some streams."""
     assert code_of(done) == 0, done.stderr
     for one in words:
         assert one in done.stdout + done.stderr
     for name, text in streams.items():
         assert getattr(done, name) == text
+    return done
 
 
-def failed(done: Done, code: int, *words: str, stdout: str | None = None) -> None:
-    """Check that a command failed with a code, in sentences with these words and no traceback."""
+def failed(done: Done, code: int, *words: str, stdout: str | None = None) -> Done:
+    """Return what a command did, if it failed with a code, in sentences with these words."""
     assert code_of(done) == code, done.stderr
     for one in words:
         assert one in done.stderr
     assert "Traceback" not in done.stderr
     assert stdout is None or done.stdout == stdout
+    return done
