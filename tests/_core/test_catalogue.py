@@ -27,20 +27,19 @@ def test_a_message_is_the_text_of_its_code_in_a_voice():
         assert (copied, copied.code, copied.fields) == (studio, found.code, found.fields)
 
 
-COMPOSED = {
-    *("must", "instead", "name"),
-    *("statement", "ledger", "not-a-ledger", "damage"),
-}
+COMPOSED = {"must", "instead", "learns", "statement", "ledger", "not-a-ledger", "damage"}
 """Sections whose codes are put together; the part behind the point is in the sources."""
+CODE_AT = {"message": 0, "fault": 0, "quietly": 1, "each_quietly": 1}
+"""Which argument of these functions is a code."""
 
 
 def codes_used() -> set[str]:
-    """Return the codes that calls of `message` and `fault` name."""
+    """Return the codes that calls name."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py"))
     calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
-    names = ((getattr(call.func, "id", getattr(call.func, "attr", "")), call) for call in calls)
-    firsts = (call.args[0] for name, call in names if name in ("message", "fault") and call.args)
-    return {str(one.value) for one in firsts if isinstance(one, ast.Constant)}
+    named = ((getattr(call.func, "id", getattr(call.func, "attr", "")), call) for call in calls)
+    given = (call.args[CODE_AT[name] :] for name, call in named if name in CODE_AT)
+    return {str(some[0].value) for some in given if some and isinstance(some[0], ast.Constant)}
 
 
 def test_every_code_of_the_catalogue_is_used_and_no_other():
@@ -48,12 +47,11 @@ def test_every_code_of_the_catalogue_is_used_and_no_other():
     known = {code for code in texts[""] if not code.startswith("set.")}
     for voice in texts.values():
         assert {code for code in voice if not code.startswith("set.")} <= known
-    used = codes_used()
-    assert used <= known
+    assert codes_used() <= known
     sources = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
-    composed = {code for code in known if code.partition(".")[0] in COMPOSED}
-    assert known - used <= composed
-    assert all(f'"{code.partition(".")[2]}"' in sources for code in composed - used)
+    composed = {code: code.partition(".")[2] for code in known if code.split(".")[0] in COMPOSED}
+    unused = {code for code in known if f'"{code}"' not in sources}
+    assert {code for code in unused if f'"{composed.get(code, code)}"' not in sources} == set()
 
 
 # --- no sentence is searched ----------------------------------------------------------------------
@@ -69,10 +67,6 @@ MAY_SEARCH = {
     "models/intake.py": "scikit-learn's errors have no fields",
     "tables/toml.py": "errors of tomllib have no fields before Python 3.14",
     "paper/claims.py": "a set of verdicts",
-    # To be given fields: texts that a ledger or a statement stores.
-    "models/page/outcomes.py": "the purpose of a release",
-    "privacy/budget.py": "the unit of a budget",
-    "privacy/statement.py": "public facts of a statement",
 }
 """Files that may search text, by what it is and why."""
 

@@ -59,12 +59,10 @@ def test_what_json_says_is_what_python_reads(value):
 def test_a_fault_of_syntax_has_a_place_and_repeats_nothing():
     with pytest.raises(NotStrictJson, match="line 2, column 1") as problem:
         strict_json('{"a": "secret",\nsecret}')
-    assert problem.value.where == "line 2, column 1"
     assert "secret" not in str(problem.value)
     assert problem.value.__context__ is None  # a JSON error holds the whole text
-    with pytest.raises(NotStrictJson, match="twice") as problem:
+    with pytest.raises(NotStrictJson, match="twice"):
         strict_json('{"a": 1, "a": 2}')
-    assert problem.value.where == ""
 
 
 def test_a_reader_runs_one_ahead_and_stops_when_nobody_listens():

@@ -78,7 +78,7 @@ def test_names_come_from_any_table(folder):
     [
         ("34;Zebedee;5\n", (), "may be a row and no header"),
         ("a;a\n1;2\n", (), "names stand twice, in columns 1 and 2"),
-        ("a;\n1;2\n", (), "column 2 has no name"),
+        ("a;\n1;2\n", (), "column 2 without a name"),
         ("", (), "no column names"),
         ("a;b\n", ("--target", "c"), "has no column 'c'"),
         ("a;b\n", ("-o", "none/schema.json"), "no directory none"),
@@ -124,4 +124,4 @@ def test_a_table_in_place_of_a_schema_is_not_repeated(folder):
 def test_a_table_without_a_header_is_told_in_a_clean_sentence(folder):
     (folder / "data.csv").write_text("34;Zebedee;5\n")
     done = dpscreen_schema("check", "filled.json", "--data", "data.csv", cwd=folder)
-    assert "does its first line hold the names?\n" in done.stdout
+    assert "Does its first line hold the names?\n" in done.stdout

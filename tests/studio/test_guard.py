@@ -171,7 +171,7 @@ def test_a_port_that_is_taken_and_an_open_folder_are_told(open_studio, tmp_path)
     ("written", "message"),
     [
         (b"a,a,b\n1,2,3\n", "names stand twice"),
-        (b"a,,b\n1,2,3\n", "column 2 has no name"),
+        (b"a,,b\n1,2,3\n", "column 2 without a name"),
         (b"\xe4ge,b\n1,2\n", "--encoding cp1252"),
         (b"1,2,3\n4,5,6\n", "may be a row and no header"),
         (b"a b\n1 2\n", "has one column"),

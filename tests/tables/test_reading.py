@@ -467,14 +467,14 @@ REFUSED = {
     "zip": (b"PK\x03\x04\x14\0\0\0\x08\0\xff\xfe" * 30, "not a table"),
     "damaged parquet": (b"PAR1" + b"x" * 100, "damaged Parquet"),
     "cut gzip": (gzip.compress(as_csv(ROWS * 50), mtime=0)[:-20], "damaged|cut short"),
-    "empty name": (GOOD.replace(b"age,", b",", 1), "column 1 has no name"),
+    "empty name": (GOOD.replace(b"age,", b",", 1), "column 1 without a name"),
     "same name": (GOOD.replace(b"age,", b"cost,", 1), "stand twice, in columns 1 and 6"),
     "column missing": (as_csv([row[1:] for row in ROWS], names=NAMES[1:]), "lacks 'age'"),
     "column extra": (
         as_csv([(*row, "1") for row in ROWS], names=(*NAMES, "more")),
         "does not know the name of column 8",
     ),
-    "no header": (GOOD[len(as_csv([])) :], r"does its first line hold the names\?$"),
+    "no header": (GOOD[len(as_csv([])) :], r"Does its first line hold the names\?$"),
     "open quote in the header": (GOOD.replace(b"age", b'"age', 1), "first line .* quote"),
 }
 

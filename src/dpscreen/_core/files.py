@@ -12,6 +12,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
+from dpscreen._core.messages import message
+
 T = TypeVar("T")
 
 DEEPEST = 40
@@ -71,14 +73,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 class NotStrictJson(ValueError):
-    """Why some text is not JSON, or is JSON that means nothing. Repeats nothing of the text.
-
-    `where` is the place of a fault of syntax, "line 2, column 5", and else empty.
-    """
-
-    def __init__(self, reason: str, where: str = "") -> None:
-        super().__init__(reason)
-        self.where = where
+    """Why some text is not JSON, or is JSON that means nothing. Repeats nothing of the text."""
 
 
 def strict_json(content: bytes | str) -> Any:
@@ -99,13 +94,11 @@ def strict_json(content: bytes | str) -> Any:
     except NotStrictJson as fault:
         problem = fault
     except UnicodeDecodeError:
-        problem = NotStrictJson("not text in UTF-8")
+        problem = NotStrictJson(message("text.not-utf8"))
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        reason = f"not JSON, or not all of it: it breaks off or goes wrong in {where}"
-        problem = NotStrictJson(reason, where)
+        problem = NotStrictJson(message("text.no-json", line=error.lineno, place=error.colno))
     except (RecursionError, MemoryError, ValueError):
-        problem = NotStrictJson("too deeply nested or too large")
+        problem = NotStrictJson(message("text.too-large"))
     else:
         return found
     # Raised out here, because a JSON error holds the whole text.
@@ -115,25 +108,25 @@ def strict_json(content: bytes | str) -> Any:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise NotStrictJson("an object names a field twice")
+        raise NotStrictJson(message("text.field-twice"))
     return found
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise NotStrictJson("a number is too large")
+        raise NotStrictJson(message("text.large-number"))
     return value
 
 
 def _short_integer(text: str) -> int:
     if len(text) > LONGEST_INTEGER + 1:
-        raise NotStrictJson("a whole number is too long")
+        raise NotStrictJson(message("text.long-integer"))
     return int(text)
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise NotStrictJson(f"holds {name}, which is no number")
+    raise NotStrictJson(message("text.no-number", name=name))
 
 
 def _check_depth(found: Any) -> None:
@@ -142,10 +135,10 @@ def _check_depth(found: Any) -> None:
     while left:
         value, depth = left.pop()
         if depth > DEEPEST:
-            raise NotStrictJson("too deeply nested")
+            raise NotStrictJson(message("text.too-large"))
         if isinstance(value, str):
             if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
-                raise NotStrictJson("holds text that is not Unicode")
+                raise NotStrictJson(message("text.not-unicode"))
         elif isinstance(value, dict):
             left += ((one, depth + 1) for one in value)
             left += ((one, depth + 1) for one in value.values())

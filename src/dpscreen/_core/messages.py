@@ -116,7 +116,7 @@ class _Names:
 class _Formatter(string.Formatter):
     """Fields that are lists: `{names:and}`, `{names:or}`, `{names:some}`, `{names:quoted}`.
 
-    A count with its noun is `{n:# row}`.
+    A count with its noun is `{n:# row}`, a list with its noun `{places:some column}`.
     """
 
     def format_field(self, value: Any, format_spec: str) -> Any:
@@ -124,6 +124,8 @@ class _Formatter(string.Formatter):
             return listed(value, format_spec)
         if format_spec == "some":
             return some(value)
+        if format_spec.startswith("some "):
+            return f"{format_spec[5:]}{'s' * (len(value) > 1)} {some(value)}"
         if format_spec == "quoted":
             return listed(map(repr, value))
         if format_spec.startswith("# "):

@@ -94,7 +94,12 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f" Did you mean '{close}'?" if close else ""
 
 
-# --- text from files ------------------------------------------------------------------------------
+# --- text from files and libraries ----------------------------------------------------------------
+
+
+def first_line(reason: BaseException) -> str:
+    """What another library said, short enough to stand inside a sentence."""
+    return (str(reason).strip() or type(reason).__name__).splitlines()[0]
 
 
 def plain(text: str) -> str:

@@ -43,6 +43,9 @@ close in the middle, because rows whose features are skewed lie close there. Con
 NARROWEST, WIDEST = 0.1, 2.0
 """Least and largest standard deviation of log-odds that cells are made for. Conventional."""
 
+COUNTS = "probabilities by outcome"
+"""The purpose of the counts, in the statement."""
+
 TABLE_PART = Fraction(3, 4)
 """Of the cost, for the counts; the rest is for the deviance. Tuned."""
 
@@ -140,7 +143,7 @@ class OutcomeQuality(Measured):
         starts = np.rint(inside * PER_UNIT).astype(np.int64)
         below = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
         cells = np.diff(below[:, np.concatenate(([0], starts, [N_LEVELS]))], axis=1).ravel()
-        table = releases.histogram(cells, places, TABLE_PART, "probabilities by outcome")
+        table = releases.histogram(cells, places, TABLE_PART, COUNTS)
         # By released weights some cells can hold no row: noise alone.
         edges = np.concatenate(([-math.inf], places, [math.inf]))
         possible = (edges[1:] >= low - 0.01) & (edges[:-1] <= high + 0.01)

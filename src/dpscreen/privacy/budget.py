@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -166,7 +166,6 @@ def gaussian_sigma(step: Budget, *, sensitivity: float) -> float:
 
 
 NAMELESS = "one unit"
-VALUE_OF = "one value of the column "
 COUNTED = ", with the disclosed number of rows held fixed"
 MOST_ROWS = re.compile(r" \((?:at most ([0-9]+) rows?|all rows)\)$")
 ALL_ROWS = 2**20
@@ -227,7 +226,7 @@ class Unit:
     def __str__(self) -> str:
         if self.is_row:
             return "one row"
-        kind = NAMELESS if self.column is None else f"{VALUE_OF}{self.column!r}"
+        kind = NAMELESS if self.column is None else f"one value of the column {self.column!r}"
         return f"{kind} ({self.most})"
 
     @classmethod
@@ -235,7 +234,9 @@ class Unit:
         """Return the unit that says so; None for words that are not from here."""
         kind, rows = worded(words)
         number = int(rows) if rows and len(rows) < 10 else 1  # a longer one is not said again
-        made = cls(max(1, number), _column(kind))
+        made, column = cls(max(1, number)), QUOTED.search(kind)
+        with suppress(ValueError, SyntaxError):
+            made = made if column is None else replace(made, column=ast.literal_eval(column[0]))
         return made if str(made) == words else None
 
 
@@ -254,14 +255,6 @@ def worded(words: str) -> tuple[str, str | None]:
 def neighbours_of(unit: str, *, rows_disclosed: bool) -> str:
     """Describe how two data sets differ between which the promise holds."""
     return f"adding or removing {unit}{COUNTED if rows_disclosed else ''}"
-
-
-def _column(kind: str) -> str | None:
-    name = kind.removeprefix(VALUE_OF)
-    if name != kind and QUOTED.fullmatch(name):
-        with suppress(ValueError, SyntaxError):
-            return str(ast.literal_eval(name))
-    return None
 
 
 def posterior(prior: float, epsilon: float) -> float:

@@ -37,8 +37,6 @@ class WeakDeltaWarning(UserWarning):
     """δ is 1/n or more: the promise allows publishing a random row outright."""
 
 
-DISCLOSED = "it was not given, and is hereby disclosed"
-
 COMPOSITION = (
     "adaptive composition in zCDP, in which costs add up; the total is converted to epsilon and "
     "delta at the end (docs/theory/mechanisms.md, Lemma 4)"
@@ -340,8 +338,6 @@ def _contradictions(statement: PrivacyStatement, *, holds: bool) -> Iterator[str
     seeded = "seeded" in statement.noise.casefold()
     if holds != statement.holds or (statement.secure_noise and seeded):
         yield "holds"
-    if any(DISCLOSED in text for text in statement.public) and not statement.rows_disclosed:
-        yield "disclosed"
     # A unit that is a row has one, and one that says how many says the same number.
     rows = "1" if statement.of_rows else worded(statement.unit)[1]
     if rows not in (None, str(statement.rows_per_unit)):

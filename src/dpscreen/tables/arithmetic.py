@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.messages import message
 from dpscreen.tables.columns.base import arrow_function
 
 Interval = tuple[Array, Array]
@@ -95,7 +96,7 @@ class Expression(ABC):
             low, high = self.over(boxes)
         found = float(np.min(low)), float(np.max(high))
         if not all(map(math.isfinite, found)):
-            raise OutsideDomain("its values are too large for a number of 64 bits")
+            raise OutsideDomain(message("domain.overflow"))
         return found
 
 
@@ -130,7 +131,7 @@ class Feature(Expression):
 
 def _quotient(a: Interval, b: Interval) -> Interval:
     if np.any((b[0] <= 0) & (b[1] >= 0)):
-        raise OutsideDomain("the denominator may be 0")
+        raise OutsideDomain(message("domain.denominator"))
     every = [one / other for one, other in product(a, b)]
     return _outward(np.minimum.reduce(every), np.maximum.reduce(every))
 
@@ -196,7 +197,8 @@ class Function(Expression):
         low, high = self.of.over(boxes)
         function, relation, lowest = FUNCTIONS[self.name]
         if not np.all(low > lowest if relation == "above" else low >= lowest):
-            raise OutsideDomain(f"{self.name} needs values {relation} {lowest:g}")
+            why = message("domain.function", name=self.name, relation=relation, lowest=lowest)
+            raise OutsideDomain(why)
         ends = function(np.atleast_1d(low)), function(np.atleast_1d(high))
         slack = [_ROUNDING * np.abs(one) for one in ends]
         return _outward(ends[0] - slack[0], ends[1] + slack[1])

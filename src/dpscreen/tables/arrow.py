@@ -22,13 +22,14 @@ import numpy as np
 import pyarrow as pa
 
 from dpscreen._core.arrays import Integers
-from dpscreen._core.words import some
+from dpscreen._core.messages import message
 from dpscreen.tables.days import is_days
 from dpscreen.tables.declaration import (
     Batches,
     Declaration,
     TableProblem,
     called,
+    each_quietly,
     match_names,
     quietly,
 )
@@ -47,19 +48,16 @@ class ParquetBatches(Batches):
         self._path, self._wanted = path, list(wanted)
         # Column by column through small buffers: a row group may be as large as the file.
         opened = partial(pq.ParquetFile, path, buffer_size=_BUFFER, pre_buffer=False)
-        self._file = quietly(opened, self._explained)
+        self._file = quietly(opened, "table.parquet-damaged", path=path)
         self.n_rows: int | None = self._file.metadata.num_rows
         stored = self._file.schema_arrow
         check_stored(path, {name: stored.field(name).type for name in wanted}, schema)
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
-        while (batch := quietly(lambda: next(batches, None), self._explained)) is not None:
+        for batch in each_quietly(batches, "table.parquet-damaged", path=self._path):
             self.share += len(batch) / max(1, self.n_rows or 0)
             yield batch
-
-    def _explained(self, _: Exception) -> str:
-        return f"the table {self._path} is a damaged Parquet file, or one of an unknown kind."
 
 
 def check_stored(
@@ -70,13 +68,10 @@ def check_stored(
     days = {column.name for column in fields if "days" in column.roles}
     for name, kind in kinds.items():
         if not readable(kind, days=name in days):
-            raise TableProblem(
-                f"in {called(place)}, column {name!r} is stored neither as numbers nor as text "
-                "(perhaps as dates, bytes or lists); store it as what the schema declares."
-            )
+            raise TableProblem(message("table.stored", table=called(place), column=name))
 
 
-_HERE = "the frame"
+_HERE, _FRAME = "the frame", "table.frame"
 _PLAIN: tuple[Any, ...] = (int, float, decimal.Decimal)
 _NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
 
@@ -89,14 +84,12 @@ class FrameBatches(Batches):
     def __init__(
         self, frame: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
     ) -> None:
-        table = quietly(partial(_table, frame), _explained)
+        table = quietly(partial(_table, frame), _FRAME)
         names = quietly(
-            lambda: list(table.columns if _is_pandas(table) else table.column_names), _explained
+            lambda: list(table.columns if _is_pandas(table) else table.column_names), _FRAME
         )
         match_names(_HERE, names, schema, optional)
-        self._columns = {
-            name: quietly(partial(_column, table, name), _explained) for name in wanted
-        }
+        self._columns = {name: quietly(partial(_column, table, name), _FRAME) for name in wanted}
         check_stored(_HERE, {name: one.type for name, one in self._columns.items()}, schema)
         self.n_rows: int | None = len(self._columns[wanted[0]])
 
@@ -109,7 +102,7 @@ class FrameBatches(Batches):
 
 def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
     """Return the place of each cell's level in a frame of that one column; below 0 for none."""
-    cells = quietly(lambda: _column(_table(frame), name), _explained)
+    cells = quietly(lambda: _column(_table(frame), name), _FRAME)
     check_stored(_HERE, {name: cells.type})
     batches = pa.table({name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
     found = [
@@ -215,16 +208,9 @@ def _day(cell: Any) -> datetime.date | None:
     return found if found.year == cell.year else None  # pandas' beyond 9999 have a base in 1970
 
 
-def _explained(error: Exception) -> str:
-    return (
-        f"{_HERE} cannot be read as a table ({type(error).__name__}); pass a pandas or polars "
-        "frame, or an Arrow table, with columns of numbers, booleans or text."
-    )
-
-
 # --- sources that export Arrow --------------------------------------------------------------------
 
-_SOURCE = "the source"
+_SOURCE, _STREAM = "the source", "table.source"
 
 
 def is_stream(rows: Any) -> bool:
@@ -256,7 +242,7 @@ def _lazy_reader(rows: Any) -> Any:
 def _reader_of(rows: Any) -> Any:
     opener = _opener(rows)
     assert opener is not None, "is_stream was asked before"
-    return quietly(opener, _source_explained)
+    return quietly(opener, _STREAM)
 
 
 def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, None, None]:
@@ -267,7 +253,7 @@ def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, N
     with closing(reader):  # a connection may serve one reader at a time
         for batch in _read_batches(reader):
             table = pa.table({name: unmixed(batch.column(name)) for name in kept})
-            yield quietly(table.to_pandas, _source_explained)
+            yield quietly(table.to_pandas, _STREAM)
 
 
 class StreamBatches(Batches):
@@ -293,18 +279,13 @@ class StreamBatches(Batches):
 
 
 def _check_there(names: Sequence[str], reader: Any) -> None:
-    absent = [repr(name) for name in names if name not in reader.schema.names]
+    absent = tuple(repr(name) for name in names if name not in reader.schema.names)
     if absent:
-        raise TableProblem(f"{_SOURCE} lacks column {some(absent)}.")
+        raise TableProblem(message("table.source-lacks", names=absent))
 
 
 def _read_batches(reader: Any) -> Iterator[Any]:
     """Yield batches of a bounded number of rows."""
-    batches = iter(reader)
-    while (batch := quietly(lambda: next(batches, None), _source_explained)) is not None:
+    for batch in each_quietly(iter(reader), _STREAM):
         for first in range(0, len(batch), ROWS_PER_BATCH):
             yield batch.slice(first, ROWS_PER_BATCH)
-
-
-def _source_explained(error: Exception) -> str:
-    return f"{_SOURCE} could not be read ({type(error).__name__})."

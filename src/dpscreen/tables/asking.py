@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
+from dpscreen._core.messages import Message, message
+from dpscreen._core.words import did_you_mean, plain, shortened, some
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.toml import (
     Document,
@@ -222,7 +223,7 @@ class _Step(ABC):
     def question(self, document: Document) -> SchemaQuestion: ...
 
     @abstractmethod
-    def take(self, document: Document, text: str) -> str | None: ...
+    def take(self, document: Document, text: str) -> Message | None: ...
 
 
 @dataclass(frozen=True)
@@ -239,19 +240,20 @@ class _NameStep(_Step):
         default = document.get(self.key) or self.proposed
         return SchemaQuestion(self.title, self.why or f"Columns: {columns}.", default)
 
-    def take(self, document: Document, text: str) -> str | None:
+    def take(self, document: Document, text: str) -> Message | None:
         names = column_names(document)
         name = text or str(self.question(document).default)
         if name not in names and name.casefold() in ("", "none", "no"):
             if self.key == "target":
-                return "A model needs a target: type the name of a column."
+                return message("answer.no-target")
             document["unit"] = ""
             document.pop("rows_per_unit", None)
             return None
         if name not in names:
-            return f"There is no column {plain(name)!r}.{did_you_mean(name, names)}"
+            guess = did_you_mean(name, names)
+            return message("answer.no-column", name=plain(name), guess=guess)
         if name == document.get({"target": "unit", "unit": "target"}[self.key]):
-            return "Target and unit cannot be the same column."
+            return message("answer.same-column")
         document[self.key] = name
         _use(document, name)
         return None
@@ -270,10 +272,10 @@ class _MostRowsStep(_Step):
             str(document.get("rows_per_unit", 1)),
         )
 
-    def take(self, document: Document, text: str) -> str | None:
+    def take(self, document: Document, text: str) -> Message | None:
         given = text or self.question(document).default
         if not re.fullmatch(r"[0-9]{1,7}", given) or not 1 <= int(given) <= 1_000_000:
-            return "A whole number from 1 to 1000000 is needed."
+            return message("answer.whole-number")
         document["rows_per_unit"] = int(given)
         return None
 
@@ -286,11 +288,11 @@ class _DecimalStep(_Step):
         default = document.get("defaults", {}).get("decimal", ",")
         return SchemaQuestion("Which decimal separator does the table use?", why, default)
 
-    def take(self, document: Document, text: str) -> str | None:
+    def take(self, document: Document, text: str) -> Message | None:
         words = {"comma": ",", "point": "."}
         given = words.get(text.casefold(), text) or self.question(document).default
         if given not in words.values():
-            return "Type a comma or a point."
+            return message("answer.comma-or-point")
         marks = {"decimal": ",", "thousands": "."} if given == "," else {"decimal": "."}
         document["defaults"] = document.get("defaults", {}) | marks
         return None
@@ -323,7 +325,7 @@ class _ColumnStep(_Step):
         hint = hint.format(thousands="." if comma else ",")
         return SchemaQuestion(title + target, f"{found.why}{unit}", default, hint)
 
-    def take(self, document: Document, text: str) -> str | None:
+    def take(self, document: Document, text: str) -> Message | None:
         given = text or self.question(document).default
         if not given:
             return None
@@ -335,9 +337,9 @@ class _ColumnStep(_Step):
         kept = next((one for one in offered if in_words(one) == given), None)
         settings = kept or settings_meant(given, decimal=decimal)
         if settings is None and _is_ambiguous(given, decimal):
-            return f"Is 1{decimal}200 a large number or a small one? Write 1200, or 1{decimal}2."
+            return message("answer.ambiguous", decimal=decimal)
         if settings is None:
-            return "That answer is not understood: type ? for the possible answers."
+            return message("answer.not-understood")
         wrong = self._wrong(document, {"decimal": decimal} | settings)
         if wrong is None:
             if "thousands" in settings:  # a table is written in one way
@@ -348,16 +350,16 @@ class _ColumnStep(_Step):
                 document["columns"][name] = dict(settings)
         return wrong
 
-    def _skip(self, document: Document) -> str | None:
+    def _skip(self, document: Document) -> Message | None:
         if document.get("target") in self.names:
-            return "The target is needed: give its bounds, or say yes/no."
+            return message("answer.target-needed")
         for name in self.names:
             document["columns"].pop(name, None)
             if name not in document["ignore"]:
                 document["ignore"].append(name)
         return None
 
-    def _wrong(self, document: Document, settings: Mapping[str, Any]) -> str | None:
+    def _wrong(self, document: Document, settings: Mapping[str, Any]) -> Message | None:
         from dpscreen.tables.schema import toml_schema
 
         name = self.names[0]
@@ -411,12 +413,12 @@ class Interview:
         """How many questions there are from here on."""
         return sum(step.applies(self.document) for step in self._steps[self._place :])
 
-    def answer(self, text: str) -> str | None:
+    def answer(self, text: str) -> Message | None:
         """Take an answer and go on, or return what is wrong with it."""
         given = text.strip()
         step = self._steps[self._place]
         if given.casefold() in BACK:
-            return None if self._go(-1) else "This is the first question."
+            return None if self._go(-1) else message("answer.first-question")
         if given.casefold() in EACH and isinstance(step, _ColumnStep):
             self._steps[self._place : self._place + 1] = [_ColumnStep((one,)) for one in step.names]
             return None
@@ -482,7 +484,5 @@ def _groups(names: Sequence[str], document: Document) -> list[tuple[str, ...]]:
 
 def columns_left(document: Document) -> str:
     """Return which columns are open, in a sentence."""
-    names = open_columns(document)
-    shown = ", ".join(shortened(name, 30) for name in names[:5])
-    more = ", …" if len(names) > 5 else ""
-    return f"{how_many(len(names), 'column')} not declared yet: {shown}{more}."
+    names = tuple(shortened(name, 30) for name in open_columns(document))
+    return message("answer.open", n=len(names), names=names)

@@ -94,8 +94,8 @@ def _with_formula(block: SchemaBlock, text: str, names: Sequence[str], entry: En
     try:
         formula = read_formula(text, [one for one in names if one != block.unit])
     except FormulaProblem as problem:
-        reason = str(problem)
-        entry.fault("setting.in-block", setting=SchemaKey("dpscreen.formula"), reason=reason)
+        where = SchemaKey("dpscreen.formula")
+        entry.fault("setting.in-block", setting=where, reason=problem.args[0])
         left = text.partition("~")[0].strip(" `")
         return replace(block, target=left) if left in names else block
     if block.target not in (None, formula.target):

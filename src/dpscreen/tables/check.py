@@ -21,6 +21,7 @@ from typing import Any, Never
 import numpy as np
 
 from dpscreen._core.arrays import Mask, Objects, Words
+from dpscreen._core.messages import message
 from dpscreen._core.words import how_many, plain, whole_percent
 from dpscreen.rows.owners import unit_ranks
 from dpscreen.tables.columns import Column
@@ -73,10 +74,7 @@ class RowsReport:
         """Raise `FormatFault` if a fit of these rows had better not be started."""
         if self.stops:
             causes = "; ".join(f"column {one.column!r}: {one.why}" for one in self.stops)
-            raise FormatFault(
-                f"the table does not fit its schema: {causes}. Nothing was booked or released. "
-                f"{advice}"
-            )
+            raise FormatFault(message("rows.misfit", causes=causes, advice=advice))
 
     def text(self, *, examples: bool = False) -> str:
         """Return the report in words, with numbers of rows if `examples` are wanted."""
@@ -99,7 +97,7 @@ class RowsReport:
         return f"{type(self).__name__}()"
 
     def __reduce__(self) -> Never:
-        raise TypeError("a report holds counts of private rows, and stays in memory.")
+        raise TypeError(message("rows.report-stays"))
 
 
 def check_rows(
@@ -141,7 +139,7 @@ class RowsCheck:
     def report(self, most_unreadable: float = MOST_UNREADABLE) -> RowsReport:
         """Return what was found."""
         if not 0 <= most_unreadable <= 1:
-            raise ValueError("most_unreadable must be a share from 0 to 1.")
+            raise ValueError(message("rows.share"))
         about = [column.findings(self._n_rows, most_unreadable) for column in self._columns]
         if self._units is not None:
             about.append(self._units.findings(str(self._unit)))

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dpscreen._core.files import strict_json
+from dpscreen._core.messages import Message, message
 from dpscreen._core.words import plain, shortened
 from dpscreen.tables.asking import settings_meant
 from dpscreen.tables.columns.number import NO, YES
@@ -33,6 +34,7 @@ from dpscreen.tables.toml import BLOCK, DIALECT, FIELD, HOLDS, Document, new_doc
 
 USUAL_MISSING = ("", "NA")
 MOST_LEVELS, MOST_CODES, LONGEST_NOTE = 1000, 100, 90
+_UNKNOWN = "codebook.unknown"
 STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 
 
@@ -111,7 +113,7 @@ def read_codebook(path: Path, *, dialect: Dialect = USUAL) -> Codebook:
     else:
         found = _of_dictionary(path, dialect)
     if not found.columns:
-        raise _no_codebook(path)
+        raise TableProblem(message(_UNKNOWN, path=path))
     check_names(path, list(found.columns))
     return found
 
@@ -138,7 +140,7 @@ def codebook_toml(
             )
     for given in (target, unit):
         if given is not None and given not in columns:
-            raise TableProblem(f"the code book has no column {plain(given)!r}.")
+            raise TableProblem(message("codebook.no-column", name=plain(given)))
     document: Document = new_document(list(columns), target=target, unit=unit)
     for name, one in columns.items():
         settled = any(key in one.settings for key in HOLDS)
@@ -156,13 +158,6 @@ def codebook_toml(
     }
     whole = {**document, **book.written, "columns": ordered}
     return toml_text(whole, table=table, notes=notes)
-
-
-def _no_codebook(path: Path) -> TableProblem:
-    return TableProblem(
-        f"the file {path} is no code book that is known: a data dictionary needs a column "
-        "'variable' and one of 'type', 'values', 'min' and 'max'. Nothing of it was used."
-    )
 
 
 def _code(text: Any) -> Any:
@@ -189,12 +184,10 @@ def _of_statistics(path: Path) -> Codebook:
         spss = partial(pyreadstat.read_sav, user_missing=True)
         return known.get(path.suffix.lower(), spss)(str(path), metadataonly=True)[1]
 
-    def explain(error: Exception) -> str:
-        if isinstance(error, ImportError):
-            return (
-                "a code book of SPSS, Stata or SAS needs pyreadstat: install dpscreen[codebooks]."
-            )
-        return f"the file {path} is no code book that can be read ({type(error).__name__})."
+    def explain(error: Exception) -> Message:
+        missing = isinstance(error, ImportError)
+        code = "codebook.needs-pyreadstat" if missing else "codebook.unreadable"
+        return message(code, path=path, kind=type(error).__name__)
 
     found = quietly(read, explain)
     return Codebook({name: _statistics_column(name, found) for name in found.column_names})
@@ -249,7 +242,7 @@ def _of_arrow(path: Path) -> Codebook:
             return pa.ipc.open_file(file).schema
 
     found: dict[str, CodebookColumn] = {}
-    for one in quietly(read, lambda _: f"the file {path} is damaged, or of an unknown kind."):
+    for one in quietly(read, "codebook.damaged", path=path):
         metadata = (one.metadata or {}).items()
         said = {key.decode(errors="replace").lower(): text for key, text in metadata}
         label = next((said[key] for key in ("label", "description", "comment") if key in said), b"")
@@ -270,11 +263,9 @@ def _of_arrow(path: Path) -> Codebook:
 
 
 def _of_json(path: Path) -> Codebook:
-    content = quietly(
-        lambda: strict_json(path.read_bytes()), lambda _: f"the file {path} is no JSON."
-    )
+    content = quietly(lambda: strict_json(path.read_bytes()), "codebook.no-json", path=path)
     if not isinstance(content, dict):
-        raise _no_codebook(path)
+        raise TableProblem(message(_UNKNOWN, path=path))
 
     def read() -> Codebook:
         table = (content.get("tables") or content.get("resources") or [content])[0]
@@ -298,7 +289,7 @@ def _of_json(path: Path) -> Codebook:
             written |= {key: block[key] for key in BLOCK if block.get(key) not in (None, "")}
         return Codebook({one.name: one for one in columns}, written)
 
-    return quietly(read, lambda _: str(_no_codebook(path)))
+    return quietly(read, _UNKNOWN, path=path)
 
 
 WHOLE = "integer int long short byte nonnegativeinteger positiveinteger unsignedint unsignedlong"
@@ -438,12 +429,11 @@ def _of_dictionary(path: Path, dialect: Dialect) -> Codebook:
     places = {what: words.index(one) for what, names in known.items() for one in reversed(names)
               if one in words}  # fmt: skip
     if "name" not in places or not {"type", "levels", "low", "high"} & {*places}:
-        raise _no_codebook(path)
+        raise TableProblem(message(_UNKNOWN, path=path))
     notes: tuple[str, ...] = ()
     if {*words} & COMPUTED and {"low", "high"} & {*places}:
         places = {what: k for what, k in places.items() if what not in ("low", "high")}
-        notes = ("The code book lists statistics of rows, so its least and greatest values are "
-                 "not used as bounds.",)  # fmt: skip
+        notes = (message("codebook.statistics"),)
     columns: dict[str, CodebookColumn] = {}
     for line in lines:
         one = {what: line[k].strip() for what, k in places.items() if k < len(line)}
@@ -456,7 +446,7 @@ def _of_dictionary(path: Path, dialect: Dialect) -> Codebook:
                     made = replace(before, kind=kind, codes={**before.codes, **made.codes})
                 columns[made.name] = made
     if not any(one.kind or one.settings for one in columns.values()):
-        raise _no_codebook(path)
+        raise TableProblem(message(_UNKNOWN, path=path))
     return Codebook(columns, notes=notes)
 
 
@@ -468,17 +458,15 @@ def _text_lines(path: Path, dialect: Dialect) -> tuple[list[str], list[list[str]
             text = io.StringIO(file.read().decode("utf-8-sig"), newline="")
         return list(csv.reader(text, delimiter=header.delimiter, quotechar=dialect.quote))[1:]
 
-    return list(header.names), quietly(read, lambda _: str(_no_codebook(path)))
+    return list(header.names), quietly(read, _UNKNOWN, path=path)
 
 
 def _excel_lines(path: Path, dialect: Dialect) -> tuple[list[str], list[list[str]]]:
     import pandas as pd
 
     sheet = dialect.sheet - 1 if isinstance(dialect.sheet, int) else dialect.sheet or 0
-    frame = quietly(
-        lambda: pd.read_excel(path, sheet_name=sheet, dtype=str, keep_default_na=False),
-        lambda error: f"the workbook {path} cannot be read ({type(error).__name__}).",
-    )
+    read = partial(pd.read_excel, path, sheet_name=sheet, dtype=str, keep_default_na=False)
+    frame: Any = quietly(read, "codebook.unreadable", path=path)
     return list(map(str, frame.columns)), frame.to_numpy().tolist()
 
 

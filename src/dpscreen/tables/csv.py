@@ -11,7 +11,6 @@ import csv
 import gzip
 import io
 import os
-import re
 import secrets
 import zlib
 from collections.abc import Generator, Sequence
@@ -22,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.words import how_many
+from dpscreen._core.messages import Message, message
 from dpscreen.tables.declaration import (
     DELIMITERS,
     USUAL,
@@ -31,6 +30,7 @@ from dpscreen.tables.declaration import (
     Declaration,
     Dialect,
     TableProblem,
+    each_quietly,
     match_names,
     quietly,
 )
@@ -42,7 +42,7 @@ BYTES_PER_BLOCK = 1 << 20
 BYTES_PER_CELL = 1000
 """A block has room for a row with cells of this length: no row may be longer than a block."""
 LONGEST_HEADER = 4_000_000
-_BOM = b"\xef\xbb\xbf"
+_BOM, _BYTES = b"\xef\xbb\xbf", "latin-1"
 _GZIP, _PARQUET, _ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
 
 
@@ -78,6 +78,11 @@ def open_text(path: Path, encoding: str = UTF8) -> BinaryIO:
     return file if encoding == UTF8 else io.BufferedReader(_Recoded(file, encoding))
 
 
+def open_lines(path: Path, dialect: Dialect) -> io.TextIOWrapper:
+    """Open the same as lines that end in LF, CRLF or, as once on a Mac, in CR: a sign a byte."""
+    return io.TextIOWrapper(open_text(path, dialect.encoding), _BYTES, newline="")
+
+
 def read_header(
     path: Path, schema: Declaration | None = None, *, dialect: Dialect = USUAL
 ) -> Header:
@@ -86,10 +91,7 @@ def read_header(
     if is_parquet(path):
         import pyarrow.parquet as pq
 
-        names = quietly(
-            lambda: pq.read_schema(path).names,
-            lambda _: f"the table {path} is a damaged Parquet file.",
-        )
+        names = quietly(lambda: pq.read_schema(path).names, "table.parquet-damaged", path=path)
         return Header(tuple(names))
     if is_excel(path):
         from dpscreen.tables.excel import excel_names
@@ -97,16 +99,9 @@ def read_header(
         return Header(excel_names(path, dialect))
     known = {column.name for column in schema.fields} if schema else set()
     lines = _header_lines(path, dialect)
-    text = quietly(
-        lambda: lines.decode("utf-8-sig"),
-        lambda _: (
-            f"the file {path} is not a table: neither text in UTF-8 (plain or gzip), nor Parquet "
-            "or Excel; text in another encoding is read if the schema says so, as in "
-            'encoding = "cp1252" (--encoding cp1252 puts it there).'
-        ),
-    )
+    text = quietly(lambda: lines.decode("utf-8-sig"), "table.unknown-kind", path=path)
     if "\0" in text:
-        raise TableProblem(f"the file {path} is not a table: its first line is not text.")
+        raise TableProblem(message("table.not-text", path=path))
     wanted = (dialect.delimiter,) if dialect.delimiter else DELIMITERS
     ways: dict[str, list[str]] = {}
     for sign in wanted:
@@ -115,7 +110,7 @@ def read_header(
     # Names that the schema knows decide, then how many there are.
     delimiter = max(ways, key=lambda sign: (len(known & {*ways[sign]}), len(ways[sign])))
     if not any(ways[delimiter]):
-        raise _nameless(path)
+        raise TableProblem(message("table.nameless", path=path))
     return Header(tuple(ways[delimiter]), delimiter, len(lines), len(lines.splitlines()))
 
 
@@ -138,7 +133,7 @@ def looks_like_data(names: Sequence[str]) -> list[int]:
 
 def _first_bytes(path: Path) -> bytes:
     if path.exists() and not path.is_file():
-        raise TableProblem(f"the table {path} is not a file.")  # a pipe could be read only once
+        raise TableProblem(message("table.no-file", path=path))  # a pipe could be read only once
 
     def read() -> bytes:
         with path.open("rb") as file:
@@ -147,46 +142,28 @@ def _first_bytes(path: Path) -> bytes:
     return quietly(read, partial(_unreadable, path))
 
 
-def _unreadable(path: Path, error: Exception) -> str:
+def _unreadable(path: Path, error: Exception) -> Message:
     reason = getattr(error, "strerror", None) or type(error).__name__
-    return f"the table {path} cannot be read: {reason.lower()}."
-
-
-def _nameless(path: Path) -> TableProblem:
-    return TableProblem(f"the file {path} is not a table: its first line holds no column names.")
+    return message("table.io", path=path, reason=reason.lower())
 
 
 def _header_lines(path: Path, dialect: Dialect) -> bytes:
     """Read as many lines as the names take: a quoted name may hold line ends."""
-    mark = dialect.quote.encode()
 
-    def read() -> bytes:
-        with open_text(path, dialect.encoding) as file:
-            lines = more = _one_line(file)
-            while more and lines.count(mark) % 2 and len(lines) < LONGEST_HEADER:
-                more = _one_line(file)
-                lines += more
+    def read() -> str:
+        with open_lines(path, dialect) as file:
+            lines = more = file.readline(LONGEST_HEADER)
+            while more and lines.count(dialect.quote) % 2 and len(lines) < LONGEST_HEADER:
+                lines += (more := file.readline(LONGEST_HEADER))
             return lines
 
-    lines = quietly(read, lambda _: f"the table {path} cannot be read: it is damaged or cut short.")
-    if not lines.removeprefix(_BOM).strip():
-        raise _nameless(path)
-    if len(lines) >= LONGEST_HEADER or lines.count(mark) % 2:
-        raise TableProblem(f"the first line of {path} is too long, or a quote in it is not closed.")
-    return lines
-
-
-def _one_line(file: Any) -> bytes:
-    """Read a line that ends in LF, CRLF or, as once on a Mac, in CR."""
-    line: bytes = b""
-    while len(line) < LONGEST_HEADER and (ahead := file.peek(1)):
-        end = re.search(b"[\r\n]", ahead)
-        line += file.read(end.end() if end else len(ahead))
-        if end:
-            both = end[0] == b"\r" and file.peek(1)[:1] == b"\n"
-            line += file.read(1) if both else b""
-            break
-    return line
+    lines = quietly(read, "table.cut-short", path=path)
+    found = lines.encode(_BYTES)
+    if not found.removeprefix(_BOM).strip():
+        raise TableProblem(message("table.nameless", path=path))
+    if len(found) >= LONGEST_HEADER or lines.count(dialect.quote) % 2:
+        raise TableProblem(message("table.long-header", path=path))
+    return found
 
 
 class _Recoded(io.RawIOBase):
@@ -235,14 +212,14 @@ class TextBlocks(Batches):
             stream = _WithLastRow(file, last)
             reader = quietly(lambda: self._open(stream), self._explained)
             held = None
-            while (batch := quietly(lambda: next(reader, None), self._explained)) is not None:
+            for batch in each_quietly(reader, self._explained):
                 self.share = min(1.0, stream.position / self._size)
                 if len(batch):
                     if held is not None:
                         yield held
                     held = batch
             if held is None or held.column(0)[len(held) - 1].as_py() != token:
-                never_closed = f"in the table {self._path}, a quote is opened and never closed."
+                never_closed = message("table.open-quote", path=self._path)
                 raise TableProblem(self._fault() or never_closed)
             yield held.slice(0, len(held) - 1)
 
@@ -268,26 +245,23 @@ class TextBlocks(Batches):
             ),
         )
 
-    def _explained(self, error: Exception) -> str:
+    def _explained(self, error: Exception) -> Message:
         """Say in one sentence why the file cannot be read, from the file and not from the error."""
         if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
-            return f"the table {self._path} is a damaged gzip file, or cut short."
+            return message("table.gzip-damaged", path=self._path)
         if isinstance(error, OSError):
             return _unreadable(self._path, error)
-        other = (
-            f"the file {self._path} cannot be read as a table; {type(error).__name__} was raised."
-        )
+        other = message("table.not-a-table", path=self._path, kind=type(error).__name__)
         utf8 = self._schema.dialect.encoding == UTF8
         return self._fault() or (_wrong_encoding(self._path) if utf8 else None) or other
 
-    def _fault(self) -> str | None:
+    def _fault(self) -> Message | None:
         """Read rows until one does not have as many cells as the first line."""
-        with open_text(self._path, self._schema.dialect.encoding) as file:
-            file.read(self._header.n_bytes)
-            with io.TextIOWrapper(file, "latin-1", newline="") as lines:
-                return self._first_fault(lines)
+        with open_lines(self._path, self._schema.dialect) as lines:
+            lines.read(self._header.n_bytes)
+            return self._first_fault(lines)
 
-    def _first_fault(self, lines: Any) -> str | None:
+    def _first_fault(self, lines: Any) -> Message | None:
         names, token = self._header.names, secrets.token_hex(16)
         # The last line may not be ended; an empty one does no harm.
         rows = csv.reader(
@@ -296,22 +270,16 @@ class TextBlocks(Batches):
             quotechar=self._schema.dialect.quote,
         )
         row, line, following = [""], self._header.n_lines, self._header.n_lines + 1
-        here = f"of {self._path}"
         try:
             for row in rows:
                 line, following = following, self._header.n_lines + rows.line_num + 1
                 swallowed = bool(row) and token in row[-1]
                 if row and not swallowed and len(row) != len(names):
-                    cells = how_many(len(row), "cell")
-                    return f"line {line} {here} has {cells}, where the first line has {len(names)}."
+                    n, wanted = len(row), len(names)
+                    return message("line.cells", path=self._path, line=line, n=n, wanted=wanted)
         except csv.Error:
-            return (
-                f"line {following} {here} is too long; perhaps a quote is opened there and never "
-                "closed."
-            )
-        if row == [token]:
-            return None
-        return f"line {line} {here}: a quote is opened in this row and never closed."
+            return message("line.too-long", path=self._path, line=following)
+        return None if row == [token] else message("line.open-quote", path=self._path, line=line)
 
 
 class _WithLastRow:
@@ -337,12 +305,11 @@ class _WithLastRow:
         """Leave the file to whoever opened it."""
 
 
-def _wrong_encoding(path: Path) -> str | None:
+def _wrong_encoding(path: Path) -> Message | None:
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
-                remedy = 'put encoding = "cp1252" into the schema if it comes from Windows or Excel'
-                return f"line {number} of {path} is not text in UTF-8; {remedy}."
+                return message("line.not-utf8", path=path, line=number)
     return None

@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpscreen._core.messages import Message, message
 from dpscreen._core.words import plain
 from dpscreen.tables.arrow import ROWS_PER_BATCH, mixed_cells
 from dpscreen.tables.declaration import TableProblem, quietly
@@ -42,9 +43,9 @@ class DatabaseTable:
 
     def __post_init__(self) -> None:
         if not is_address(self.address):
-            raise TableProblem("a database is given as in duckdb:clinic.db or postgresql://…")
+            raise TableProblem(message("database.address"))
         if (self.table is None) == (self.query is None):
-            raise TableProblem("of a database, give a table or a query.")
+            raise TableProblem(message("database.table-or-query"))
 
     @property
     def name(self) -> str:
@@ -57,7 +58,7 @@ class DatabaseTable:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Read the rows, some at a time."""
         batches = self._batches()
-        first = self._quietly(partial(next, batches))
+        first = self._quietly(partial(next, batches), "database.read", self.name)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -80,7 +81,7 @@ class DatabaseTable:
                 with self._sqlalchemy() as engine:
                     rows.to_pandas().to_sql(into, engine, index=False, if_exists=kept)
 
-        self._quietly(work, f"write the table {plain(into)!r}")
+        self._quietly(work, "database.write", plain(into))
 
     # --- each kind of database --------------------------------------------------------------------
 
@@ -134,14 +135,10 @@ class DatabaseTable:
         finally:
             engine.dispose()
 
-    def _quietly(self, work: Any, what: str = "") -> Any:
-        def explain(error: Exception) -> str:
-            if isinstance(error, ImportError):
-                return (
-                    f"a {self._kind} database needs another package: install dpscreen[databases]."
-                )
-            done = what or f"read {self.name}"
-            return f"the {self._kind} database could not {done} ({type(error).__name__})."
+    def _quietly(self, work: Any, code: str, name: str) -> Any:
+        def explain(error: Exception) -> Message:
+            found = "database.driver" if isinstance(error, ImportError) else code
+            return message(found, database=self._kind, name=name, kind=type(error).__name__)
 
         return quietly(work, explain)
 

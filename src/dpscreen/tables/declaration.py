@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import one_ahead
 from dpscreen._core.messages import Message, SchemaKey, message
-from dpscreen._core.words import did_you_mean, meant, outcome, some
+from dpscreen._core.words import did_you_mean, meant, outcome
 from dpscreen.tables.block import SchemaBlock, problems, read_block, with_formula_columns
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Entry, are_texts
@@ -48,11 +48,6 @@ class DataError(Exception):
     """Any failure to find, read or download a data set."""
 
 
-def first_line(reason: BaseException) -> str:
-    """What another library said, short enough to stand inside a sentence."""
-    return (str(reason).strip() or type(reason).__name__).splitlines()[0]
-
-
 class SchemaProblem(DataError, ValueError):
     """The schema cannot be used. `problems` lists why, each with how to fix it."""
 
@@ -71,17 +66,31 @@ def called(place: Path | str) -> str:
     return f"the table {place}" if isinstance(place, Path) else place
 
 
-def quietly(work: Callable[[], T], explain: Callable[[Exception], str]) -> T:
-    """Do it, or raise a problem in our own words; `explain` may look at the error, not quote it."""
+def quietly(
+    work: Callable[[], T], why: str | Callable[[Exception], Message], **fields: object
+) -> T:
+    """Do it, or raise a problem in our own words: by its code, or as found out from the error.
+
+    The field `kind` is the type of the error, which is all that may be repeated of it.
+    """
     try:
         return work()
     except Exception as error:
+        kind = type(error).__name__
         try:
-            message = explain(error)
+            found = message(why, kind=kind, **fields) if isinstance(why, str) else why(error)
         except Exception:  # the search for a reason stumbled too
-            message = f"the table cannot be read; {type(error).__name__} was raised."
+            found = message("table.unreadable", kind=kind)
     # Raised out here so that the original is not even attached.
-    raise TableProblem(message)
+    raise TableProblem(found)
+
+
+def each_quietly(
+    batches: Iterator[T], why: str | Callable[[Exception], Message], **fields: object
+) -> Iterator[T]:
+    """Yield what comes, read by `quietly`."""
+    while (batch := quietly(lambda: next(batches, None), why, **fields)) is not None:
+        yield batch
 
 
 class Batches(ABC):
@@ -169,7 +178,7 @@ class Declaration:
                 _ = self.derived
             except FormulaProblem as problem:
                 formula = SchemaKey("dpscreen.formula")
-                found.append(message("setting.in-block", setting=formula, reason=str(problem)))
+                found.append(message("setting.in-block", setting=formula, reason=problem.args[0]))
         found = [*self.faults, *found]
         return [one.said("toml") for one in found] if self.from_toml else found
 
@@ -277,18 +286,11 @@ def check_names(path: Path | str, names: Sequence[object]) -> None:
     """Refuse names that are empty or there twice, by their places."""
     empty = [place for place, name in enumerate(names, 1) if name == ""]
     if empty:
-        have = "columns {} have" if len(empty) > 1 else "column {} has"
-        raise TableProblem(
-            f"in {called(path)}, {have.format(some(empty))} no name: write one into the first line "
-            "(a blank first one is what pandas writes without to_csv(index=False))."
-        )
+        raise TableProblem(message("table.no-name", table=called(path), places=tuple(empty)))
     counts = Counter(names)
     same = [place for place, name in enumerate(names, 1) if counts[name] > 1]
     if same:
-        raise TableProblem(
-            f"in {called(path)}, names stand twice, in columns {some(same)}: rename all but one "
-            "of each."
-        )
+        raise TableProblem(message("table.names-twice", table=called(path), places=tuple(same)))
 
 
 def match_names(
@@ -298,22 +300,22 @@ def match_names(
     check_names(path, names)
     known = {column.name: None for column in schema.fields}  # in order, and quick to ask
     there = {*names, *optional}
-    missing = [name for name in known if name not in there]
+    missing = tuple(name for name in known if name not in there)
     strange = {place: name for place, name in enumerate(names, 1) if name not in known}
-    faults = []
+    faults, hint = [], ""
     if missing:
-        faults.append(f"it lacks {some([repr(name) for name in missing])}")
+        faults.append(message("table.lacks", names=tuple(map(repr, missing))))
+    if len(missing) == len(known):
+        hint = message("table.no-header")
     if strange:
-        plural = "s" if len(strange) > 1 else ""
-        places = some(list(strange))
-        faults.append(f"the schema does not know the name{plural} of column{plural} {places}")
-    if faults:
-        end = "." if len(missing) < len(known) else "; does its first line hold the names?"
+        faults.append(message("table.strange", places=tuple(strange)))
         # Only names of the schema are repeated: a first line may be a row.
-        place, name = next(iter(strange.items()), (0, ""))
-        close = meant(str(name), missing) if strange else None
-        end += "" if close is None else f" Is column {place} {close!r}?"
-        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(faults)}{end}")
+        place, name = next(iter(strange.items()))
+        if close := meant(str(name), missing):
+            hint = message("table.name-meant", place=place, name=close)
+    if faults:
+        found = message("table.names", table=called(path), faults=tuple(faults), hint=hint)
+        raise TableProblem(found)
 
 
 # --- entries --------------------------------------------------------------------------------------

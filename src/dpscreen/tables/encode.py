@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpscreen._core.arrays import Array, Integers, Mask, Objects
+from dpscreen._core.messages import message
 from dpscreen.tables.columns.base import (
     BLANKS,
     MISSING,
@@ -111,10 +112,7 @@ class Encoder:
         name = str(self._schema.unit)
         kind = batch.column(name).type
         if pa.types.is_float16(kind) or pa.types.is_float32(kind):
-            raise TableProblem(
-                f"column {name!r} is stored as floats of fewer than 64 bits, which cannot "
-                "distinguish all ids: store ids as text or as whole numbers."
-            )
+            raise TableProblem(message("table.short-ids", column=name))
         column = self._schema.field(name)
         whole, missing = "whole" in column.roles, column.missing
         return read_cells(name, batch, lambda one: one.unit_ids(whole=whole, missing=missing))
@@ -122,10 +120,7 @@ class Encoder:
 
 def read_cells(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
     """Read a column of a batch, without a word of what another library says about its cells."""
-    return quietly(
-        lambda: read(_StoredCells(batch.column(name))),
-        lambda error: f"column {name!r} cannot be read; {type(error).__name__} was raised.",
-    )
+    return quietly(lambda: read(_StoredCells(batch.column(name))), "table.cells", column=name)
 
 
 def _derived(schema: Declaration, features: Sequence[str] | None) -> list[DerivedColumn]:
@@ -135,7 +130,7 @@ def _derived(schema: Declaration, features: Sequence[str] | None) -> list[Derive
         return list(known.values())
     for wanted in features:
         if wanted not in known:
-            raise TableProblem(f"there is no feature {wanted!r} in the formula of the schema.")
+            raise TableProblem(message("table.no-feature", name=wanted))
     return [known[wanted] for wanted in features]
 
 
@@ -152,7 +147,7 @@ def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[s
         elif wanted in schema.columns:
             chosen += [every[name] for name in schema.field(wanted).feature_names]
         else:
-            raise TableProblem(f"there is no feature {wanted!r} in the schema.")
+            raise TableProblem(message("table.no-feature", name=wanted))
     return chosen
 
 

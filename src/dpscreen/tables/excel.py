@@ -5,26 +5,29 @@ from __future__ import annotations
 import datetime
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dpscreen._core.words import listed, plain
+from dpscreen._core.messages import message
+from dpscreen._core.words import plain
 from dpscreen.tables.declaration import Batches, Declaration, Dialect, TableProblem, quietly
 
 ROWS_TOGETHER = 1 << 12
+_DAMAGED = "table.excel-damaged"
 
 
 def excel_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
     """Return the names in the first row of a sheet; no other row is read."""
     with _sheet(path, dialect) as sheet:
         rows = sheet.iter_rows(max_row=1, values_only=True)
-        row = quietly(lambda: next(rows, ()), lambda _: _damaged(path))
+        row = quietly(lambda: next(rows, ()), _DAMAGED, path=path)
     names = [_name(cell) for cell in row]
     while names and not names[-1]:  # formatted, but empty
         names.pop()
     if not names:
-        raise TableProblem(f"the file {path} is not a table: its first row holds no column names.")
+        raise TableProblem(message("table.nameless", path=path))
     return tuple(names)
 
 
@@ -49,7 +52,7 @@ class ExcelBatches(Batches):
         with _sheet(self._path, self._dialect) as sheet:
             rows = sheet.iter_rows(min_row=2, values_only=True)
             while some := quietly(
-                lambda: list(islice(rows, ROWS_TOGETHER)), lambda _: _damaged(self._path)
+                lambda: list(islice(rows, ROWS_TOGETHER)), _DAMAGED, path=self._path
             ):
                 self.share = min(1.0, self.share + len(some) / (sheet.max_row or 1))
                 # As many cells as there are names: what stands right of the table is no part.
@@ -69,17 +72,12 @@ def _sheet(path: Path, dialect: Dialect) -> Iterator[Any]:
         import openpyxl
         from openpyxl.worksheet import _reader
     except ImportError:
-        raise TableProblem(
-            f"the table {path} is an Excel file: to read it, install openpyxl "
-            "(`pip install 'dpscreen[excel]'`), or save it as CSV in UTF-8."
-        ) from None
+        raise TableProblem(message("table.needs-openpyxl", path=path)) from None
     # It warns of a day that Excel cannot have, with the cell's number, also of the row after the
     # names; a filter of warnings would not hold in all threads.
     _reader.warn = lambda *_: None
-    book = quietly(
-        lambda: openpyxl.load_workbook(path, read_only=True, data_only=True),
-        lambda _: _damaged(path),
-    )
+    load = partial(openpyxl.load_workbook, path, read_only=True, data_only=True)
+    book = quietly(load, _DAMAGED, path=path)
     try:
         yield book[_sheet_name(path, book.sheetnames, dialect.sheet)]
     finally:
@@ -91,8 +89,8 @@ def _sheet_name(path: Path, names: Sequence[str], wanted: str | int | None) -> s
         return str(wanted)
     if not isinstance(wanted, str) and 1 <= (wanted or 1) <= len(names):
         return names[(wanted or 1) - 1]
-    known = listed(repr(plain(name)) for name in names)
-    raise TableProblem(f"the workbook {path} has no sheet {wanted!r}; its sheets are {known}.")
+    known = tuple(map(plain, names))
+    raise TableProblem(message("table.no-sheet", path=path, sheet=wanted, known=known))
 
 
 def _name(cell: Any) -> str:
@@ -101,7 +99,3 @@ def _name(cell: Any) -> str:
     whole = isinstance(cell, float) and cell.is_integer()
     day = isinstance(cell, datetime.date)
     return str(int(cell) if whole else cell.isoformat()[:10] if day else cell).strip()
-
-
-def _damaged(path: Path) -> str:
-    return f"the file {path} is not a table: a damaged Excel workbook, or none at all."

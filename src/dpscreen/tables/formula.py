@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.words import did_you_mean, listed, plain
+from dpscreen._core.messages import message
+from dpscreen._core.words import did_you_mean, first_line, plain
 from dpscreen.tables.arithmetic import (
     FUNCTIONS,
     Constant,
@@ -41,17 +42,12 @@ from dpscreen.tables.columns.number import NARROWEST, WIDEST, BooleanColumn
 TARGET_TRANSFORMS = ("log", "log1p", "sqrt")
 MOST_FEATURES = 10_000
 HIGHEST_POWER = 10
-_SCALES = "mean and standard deviation: write I((x - 50) / 10) with numbers that you choose"
-_KNOTS = "knots and constraints: write bs(x, knots=[...]) with knots that you choose"
 _LEARNS = {
-    **dict.fromkeys(("scale", "standardize"), _SCALES),
-    "center": "a mean: write I(x - 50) with a number that you choose",
-    **dict.fromkeys(("cr", "cc", "cs"), _KNOTS),
-    "te": "knots and constraints: write a product of bs(x, knots=[...]) terms",
-    "lag": "other rows, which may be other people's: prepare a lagged column in the table",
-    "hashed": "levels: declare them in the schema",
+    **{word: word for word in ("scale", "center", "te", "lag", "hashed")},
+    "standardize": "scale",
+    **dict.fromkeys(("cr", "cc", "cs"), "knots"),
 }
-"""What functions of formulaic and patsy take from the rows, and the private alternative."""
+"""Functions of formulaic and patsy that learn from rows, by the message of what and instead."""
 
 
 class FormulaProblem(ValueError):
@@ -114,19 +110,15 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
     try:
         terms = DefaultFormulaParser().get_terms(f"~ {_unticked(right, quoted)}", context=context)
     except Exception as error:  # whatever the parser raises: a formula is public, and short
-        reason = str(error).strip().splitlines()[0]
-        raise FormulaProblem(f"it cannot be parsed: {reason}") from None
+        raise FormulaProblem(message("formula.unparsed", reason=first_line(error))) from None
     found = tuple(
         tuple(factor.expr for factor in term.factors) for term in getattr(terms, "rhs", terms)
     )
     if ("1",) not in found:
-        raise FormulaProblem(
-            "it leaves out the intercept: write it with one, and give fit_intercept=False to the "
-            "model if the line shall go through the origin."
-        )
+        raise FormulaProblem(message("formula.no-intercept"))
     found = tuple(term for term in found if term != ("1",))
     if not found:
-        raise FormulaProblem("there is no term beside the intercept.")
+        raise FormulaProblem(message("formula.no-term"))
     return Formula(text, target, transform, found, tuple(quoted))
 
 
@@ -149,7 +141,7 @@ def formula_target(text: str) -> tuple[str, str]:
     """Return the target of a formula and its transform, "none" without one."""
     left, sign, _ = text.partition("~")
     if not sign or not left.strip():
-        raise FormulaProblem("it must begin with the target and ~, as in charges ~ age + bmi.")
+        raise FormulaProblem(message("formula.no-target"))
     quoted: list[str] = []
     match _tree(_unticked(left, quoted).strip()):
         case ast.Name() as name:
@@ -158,16 +150,14 @@ def formula_target(text: str) -> tuple[str, str]:
             word = _function_name(function)
             if word in TARGET_TRANSFORMS:
                 return _unquoted(name.id, quoted), word
-    raise FormulaProblem(
-        f"its left-hand side must be the target, or {listed(TARGET_TRANSFORMS, 'or')} of it."
-    )
+    raise FormulaProblem(message("formula.left-side", transforms=TARGET_TRANSFORMS))
 
 
 def _tree(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError:
-        raise FormulaProblem(f"{plain(text)!r} is not an expression.") from None
+        raise FormulaProblem(message("formula.no-expression", text=plain(text))) from None
 
 
 def _unquoted(name: str, quoted: Sequence[str]) -> str:
@@ -181,7 +171,7 @@ def _function_name(node: ast.expr) -> str:
             return name
         case ast.Attribute(value=ast.Name(id="np" | "numpy" | "contr"), attr=name):
             return name
-    raise FormulaProblem(f"{ast.unparse(node)} is not a function that a formula can use.")
+    raise FormulaProblem(message("formula.no-function", text=ast.unparse(node)))
 
 
 def _names_in(node: ast.expr, quoted: Sequence[str]) -> Iterator[str]:
@@ -249,7 +239,7 @@ class _Builder:
             if isinstance(column, DateColumn) and name in column.every_feature:
                 return column
         guess = did_you_mean(name, list(self._columns))
-        raise FormulaProblem(f"there is no column {plain(name)!r} in the schema.{guess}")
+        raise FormulaProblem(message("formula.no-column", name=plain(name), guess=guess))
 
     def features(self) -> Iterator[DerivedColumn]:
         """Yield the features of all terms."""
@@ -257,10 +247,10 @@ class _Builder:
         for term in self._formula.terms:
             for name, expression in self._term(term):
                 if name in seen:
-                    raise FormulaProblem(f"two of its terms would be called {name!r}.")
+                    raise FormulaProblem(message("formula.same-name", name=name))
                 seen.add(name)
                 if len(seen) > MOST_FEATURES:
-                    raise FormulaProblem(f"it has more than {MOST_FEATURES} features.")
+                    raise FormulaProblem(message("formula.too-many", most=MOST_FEATURES))
                 bounds = self._enclosure(name, expression)
                 centred = bool(self._centred(term)) or any(self._factors[one].moved for one in term)
                 yield DerivedColumn(name, expression, bounds, self._shown(":".join(term)), centred)
@@ -273,13 +263,14 @@ class _Builder:
         try:
             low, high = expression.enclosure(self.bounds)
         except OutsideDomain as problem:
-            used = [
-                f"{one} is declared from {self.bounds[one][0]:g} to {self.bounds[one][1]:g}"
+            used = tuple(
+                message("formula.declared", name=one, bounds=self.bounds[one])
                 for one in expression.occurrences()
-            ]
-            raise FormulaProblem(f"{name}: {problem}, and {listed(used)}.") from None
+            )
+            why = message("formula.domain", term=name, reason=problem.args[0], used=used)
+            raise FormulaProblem(why) from None
         if not NARROWEST <= high - low <= WIDEST:
-            raise FormulaProblem(f"{name} does not vary, or too much, within the declared bounds.")
+            raise FormulaProblem(message("formula.constant", term=name))
         # Whole numbers next to each other would be taken for the bounds of two values.
         return (low, high + 2.0**-20) if high - low == 1 and low == np.floor(low) else (low, high)
 
@@ -396,10 +387,7 @@ class _Builder:
         name = self._name_of(inner)
         column = self._columns.get(name or "")
         if name is None or not isinstance(column, CategoryColumn | BooleanColumn):
-            raise FormulaProblem(
-                f"C({ast.unparse(inner)}) needs a column with declared levels: levels that are "
-                "found in the rows are private. Declare them in the schema."
-            )
+            raise FormulaProblem(message("formula.no-levels", text=ast.unparse(inner)))
         if isinstance(column, BooleanColumn):
             return self._plain(name)
         levels = [level_text(one) for one in column.levels]
@@ -415,11 +403,8 @@ class _Builder:
                 text = level_text(given[0] if isinstance(given[0], str) else float(given[0]))
                 if text in levels:
                     return self._levels(column, levels.index(text))
-                raise FormulaProblem(f"{text!r} is no declared level of {column.name!r}.")
-        raise FormulaProblem(
-            f"C({column.name}): levels are compared with a reference, as Treatment('B') names it; "
-            "other codings are linear combinations of the same coefficients and cov_params()."
-        )
+                raise FormulaProblem(message("formula.no-level", level=text, name=column.name))
+        raise FormulaProblem(message("formula.coding", name=column.name))
 
     def _levels(self, column: CategoryColumn, reference: int) -> _Factor:
         columns = tuple((one, Feature(one)) for one in column.every_feature)
@@ -430,22 +415,16 @@ class _Builder:
     ) -> _Factor:
         given = {str(one.arg): _literal(one.value) for one in options}
         if more or not set(given) <= {"knots", "degree"} or not given.get("knots"):
-            raise FormulaProblem(
-                f"{self._shown(text)}: knots must not be taken from the rows. Write "
-                "bs(x, knots=[20, 40]) with knots that you choose, and degree= if it is not 3; "
-                "the declared bounds are the boundary knots."
-            )
+            raise FormulaProblem(message("formula.no-knots", term=self._shown(text)))
         variable = self._expression(inner)
         low, high = self._enclosure(ast.unparse(inner), variable)
         knots, degree = given["knots"], given.get("degree", 3)
         numbers = isinstance(knots, list) and all(isinstance(one, int | float) for one in knots)
         if not numbers or sorted({low, *knots, high}) != [low, *knots, high]:
-            raise FormulaProblem(
-                f"{self._shown(text)}: knots must be increasing numbers between {low:g} and "
-                f"{high:g}, the declared bounds."
-            )
+            why = message("formula.knots", term=self._shown(text), low=low, high=high)
+            raise FormulaProblem(why)
         if degree not in range(1, 6):
-            raise FormulaProblem(f"{self._shown(text)}: degree must be a whole number from 1 to 5.")
+            raise FormulaProblem(message("formula.degree", term=self._shown(text), most=5))
         # The columns of a B-spline basis but the first, as in R and patsy.
         from scipy.interpolate import PPoly
 
@@ -465,12 +444,10 @@ class _Builder:
         given = {str(one.arg): _literal(one.value) for one in options}
         degree = _literal(more[0]) if more else given.get("degree", 1)
         if given.get("raw") is not True:
-            raise FormulaProblem(
-                f"{self._shown(text)} would be made orthogonal on the rows. Write poly(x, 2, "
-                "raw=True), which is centred at the middle of the declared bounds."
-            )
+            raise FormulaProblem(message("formula.orthogonal", term=self._shown(text)))
         if type(degree) is not int or not 1 <= degree <= HIGHEST_POWER:
-            raise FormulaProblem(f"{self._shown(text)}: the degree must be 1 to {HIGHEST_POWER}.")
+            why = message("formula.degree", term=self._shown(text), most=HIGHEST_POWER)
+            raise FormulaProblem(why)
         variable = self._expression(inner)
         low, high = self._enclosure(ast.unparse(inner), variable)
         centred = Operation("-", variable, Constant((low + high) / 2))
@@ -484,7 +461,7 @@ class _Builder:
         match node:
             case _ if name is not None:
                 if isinstance(self._columns.get(name), CategoryColumn | DateColumn):
-                    raise FormulaProblem(f"column {name!r} is no number: use it as a term.")
+                    raise FormulaProblem(message("formula.no-number", name=name))
                 return Feature(name)
             case ast.Constant(value=bool() | int() | float() as value):
                 return Constant(float(value))
@@ -503,11 +480,14 @@ class _Builder:
                 return Operation(sign, *(reversed(sides) if swapped else sides))
             case ast.Call(func=function, args=args, keywords=[]):
                 return self._called(_function_name(function), args)
-        raise FormulaProblem(f"{self._shown(ast.unparse(node))} is not supported in a formula.")
+        text = self._shown(ast.unparse(node))
+        raise FormulaProblem(message("formula.unsupported", text=text))
 
     def _called(self, word: str, args: list[ast.expr]) -> Expression:
         if word in _LEARNS:
-            raise FormulaProblem(f"{word}() takes from the rows {_LEARNS[word]}.")
+            raise FormulaProblem(
+                message("formula.learns", name=word, what=message(f"learns.{_LEARNS[word]}"))
+            )
         sides = [self._expression(one) for one in args]
         if word in FUNCTIONS and len(sides) == 1:
             return _folded(Function(word, sides[0]))
@@ -519,10 +499,8 @@ class _Builder:
             return sides[0]
         known = (*FUNCTIONS, "abs", "minimum", "maximum", "bs", "poly", "C", "I")
         guess = did_you_mean(word, known)
-        raise FormulaProblem(
-            f"there is no function {plain(word)}() of this many arguments.{guess} A formula can "
-            f"use {listed(known)}."
-        )
+        why = message("formula.arguments", name=plain(word), guess=guess, known=known)
+        raise FormulaProblem(why)
 
 
 _SIGNS: dict[type[ast.operator], str] = {
@@ -543,7 +521,7 @@ def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise FormulaProblem(f"{ast.unparse(node)} must be a number or a text.") from None
+        raise FormulaProblem(message("formula.literal", text=ast.unparse(node))) from None
 
 
 def _folded(one: Expression) -> Expression:
@@ -559,9 +537,7 @@ def _power(base: Expression, exponent: Any) -> Expression:
         return Function("sqrt", base)
     if type(exponent) is int and 1 <= exponent <= HIGHEST_POWER:
         return base if exponent == 1 else Power(base, exponent)
-    raise FormulaProblem(
-        f"powers must be whole numbers from 1 to {HIGHEST_POWER}, or 0.5; write 1 / x for x**-1."
-    )
+    raise FormulaProblem(message("formula.power", most=HIGHEST_POWER))
 
 
 def _power_of(one: Expression) -> tuple[str, int] | None:

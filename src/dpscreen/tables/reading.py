@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask, Objects, Words
+from dpscreen._core.messages import message
 from dpscreen.rows.owners import row_digests, unit_ranks
 from dpscreen.rows.streamed import RowsChanged
 from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
@@ -77,10 +78,7 @@ class EncodedRows:
 
     def _refuse_unit(self) -> None:
         if self.unit is not None and self.unit.rows_per_unit > 1:
-            raise ValueError(
-                f"these rows are for {self.unit}, which arrays would not say: pass them whole, as "
-                "in fit(rows), or the raw table to a model with schema=."
-            )
+            raise ValueError(message("rows.of-units", unit=self.unit))
 
     def named_arrays(self) -> tuple[Array, Array, tuple[str, ...] | None]:
         """Return features and target as they are, and the names of the features, for `fit`."""
@@ -113,7 +111,7 @@ def stream_rows(
     encoder = encoder_of(schema, columns)
     size = _rows_at_once(encoder) if rows_per_chunk is None else rows_per_chunk
     if size < 1:
-        raise ValueError("rows_per_chunk must be at least 1")
+        raise ValueError(message("rows.chunk"))
     source = source_of(Path(path), schema, encoder.columns_of_rows)
     flags = chosen_rows(path, schema) if chosen is None else chosen
     chunks = _chunks(_kept_rows(source, encoder, schema, flags), encoder.width, size)

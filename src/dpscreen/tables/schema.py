@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.messages import message
-from dpscreen._core.words import did_you_mean, plain, some
+from dpscreen._core.words import did_you_mean, plain
 from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
 from dpscreen.tables.declaration import (
     MOST_UNREADABLE,
@@ -121,7 +121,7 @@ def load_schema(path: str | Path) -> TableSchema:
     try:
         descriptor: Any = strict_json(_content(place))
     except NotStrictJson as problem:  # the file may be private: nothing of it is repeated
-        why = problem.where or str(problem)
+        why = problem.args[0]
     else:
         return TableSchema.from_dict(descriptor)
     raise SchemaProblem(message("schema.not-in-form", path=place, form="JSON", reason=why))
@@ -148,7 +148,7 @@ def load_toml(place: Path) -> Document:
     try:
         return parsed_toml(_content(place))
     except NotToml as problem:
-        why = str(problem)
+        why = problem.args[0]
     raise SchemaProblem(message("schema.not-in-form", path=place, form="TOML", reason=why))
 
 
@@ -237,13 +237,10 @@ def public_header(
     check_names(place, header.names)
     numbers = [] if numeric_names else looks_like_data(header.names)
     if numbers and not (is_parquet(place) or is_excel(place)):
-        raise TableProblem(
-            f"the first line of {place} may be a row and no header: there are numbers in column "
-            f"{some(numbers)}, and names of columns are public and would be copied. Write a line "
-            "of names above it; if these are names, add --numeric-names."
-        )
+        raise TableProblem(message("table.row-for-header", path=place, places=tuple(numbers)))
     for name in named:
         if name is not None and name not in header.names:
             guess = did_you_mean(name, header.names)
-            raise TableProblem(f"the table {place} has no column {plain(name)!r}.{guess}")
+            found = message("table.no-column", path=place, name=plain(name), guess=guess)
+            raise TableProblem(found)
     return header

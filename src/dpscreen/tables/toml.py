@@ -78,12 +78,13 @@ def parsed_toml(content: bytes) -> Document:
     try:
         return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError:
-        why = "not text in UTF-8"
+        why = message("text.not-utf8")
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line [0-9]+, column [0-9]+", str(error))
-        why = found[0] if found else "it breaks off"
+        found = re.search(r"line ([0-9]+), column ([0-9]+)", str(error))
+        at = {"line": found[1], "place": found[2]} if found else {}
+        why = message("text.syntax" if found else "text.breaks-off", **at)
     except (ValueError, RecursionError):
-        why = "too deeply nested, or a number that is too long"
+        why = message("text.too-large")
     raise NotToml(why)  # out here, because such errors hold the whole text
 
 

@@ -16,15 +16,13 @@ from scipy.special import expit, logit
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, themed_svg
 from dpscreen._core.words import figure, whole_percent
-from dpscreen.families import OutcomeQuality
+from dpscreen.families.binomial import COUNTS, OutcomeQuality
 from dpscreen.models.page.effects import Picture, labelled
 from dpscreen.models.release import Release
+from dpscreen.privacy.statement import HALVES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COUNTS = "probabilities by outcome"
-"""What the statement calls the table."""
 
 LEAST_COUNT = 4.0
 """How many standard deviations of its noise a cell must hold to be drawn."""
@@ -105,8 +103,8 @@ def _cells_of(release: Release) -> list[QualityCell]:
     quality: Any = release.quality
     if quality.auc_reason is not None:
         return []
-    records = release.statement.mechanisms  # of a split, the name of a half comes first
-    found = (one.scale for one in records if one.purpose.endswith(COUNTS))
+    names = {f"{half}{COUNTS}" for half in ("", *HALVES)}
+    found = (one.scale for one in release.statement.mechanisms if one.purpose in names)
     return probability_cells(quality, float(next(found, 1.0)))
 
 

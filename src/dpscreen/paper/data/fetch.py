@@ -16,8 +16,9 @@ from urllib.request import urlopen
 
 from dpscreen._core.files import write_bytes
 from dpscreen._core.messages import message
+from dpscreen._core.words import first_line
 from dpscreen.paper.data.store import Archive, Dataset, cache_directory, content_hash, dataset
-from dpscreen.tables.declaration import DataError, first_line
+from dpscreen.tables.declaration import DataError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,8 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.messages import message, unknown
-from dpscreen.tables.declaration import DataError, first_line
+from dpscreen._core.words import first_line
+from dpscreen.tables.declaration import DataError
 
 if TYPE_CHECKING:
     import pandas as pd

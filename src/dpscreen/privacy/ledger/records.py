@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from dpscreen import __version__
 from dpscreen._core.messages import message
-from dpscreen.privacy.budget import NAMELESS, VALUE_OF, ZCDP, Budget, worded
+from dpscreen.privacy.budget import NAMELESS, ZCDP, Budget, Unit, worded
 from dpscreen.privacy.budget import ROW as ONE_ROW
 
 UNKNOWN = ""
@@ -62,7 +62,8 @@ def agreed(known: str, new: str) -> str | None:
         return None
     if NAMELESS in (one, other):
         return new if one == NAMELESS else known
-    return None if one.startswith(VALUE_OF) else new
+    is_column = Unit.of_words(f"{one} ({ONE_ROW.most})") is not None
+    return None if is_column else new
 
 
 def _kind(unit: str) -> str:
