@@ -19,7 +19,8 @@ def test_a_message_is_the_text_of_its_code_in_a_voice():
     found = message("setting.must", column="a", setting=SchemaKey("constraints.minimum"), must=must)
     assert found == "column 'a': constraints.minimum must be a finite number, without quotes."
     assert found.said("toml").endswith(
-        "the lower of the bounds must be a finite number, without quotes."
+        "the lower of the bounds must be a finite number, or a day such as 2020-01-31, without "
+        "quotes."
     )
     studio = found.said("studio", located=False)
     assert studio == "the lowest value must be a number."

@@ -81,6 +81,8 @@ def test_a_schema_is_all_that_a_fit_needs(kind, frame, tmp_path):
         np.testing.assert_array_equal(model.coef_, want.coef_)
         assert str(model.privacy_.unit) == UNIT
         assert model.released().schema == declared.to_dict()
+        counted = "the columns and their number, 3, and the 4 features that are made of them"
+        assert counted in model.privacy_.public
 
 
 def test_predictions_and_scores_read_the_raw_table_in_its_own_units(frame, tmp_path):

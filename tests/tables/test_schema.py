@@ -91,6 +91,7 @@ WRONG = [
     ("fields.0.constraints", "x", "constraints must be an object"),
     ("fields.0.constraints.minimum", DROP, "column 'age' has no minimum: set constraints.minimum"),
     ("fields.0.constraints.minimum", "0", "must be a finite number, without quotes"),
+    ("fields.0.constraints.minimum", "2020-01-31", 'bounds that are days need the type "date"'),
     ("fields.0.constraints.maximum", 10**400, "must be a finite number"),
     ("fields.0.constraints.maximum", float("nan"), "must be a finite number"),
     ("fields.0.constraints.maximum", 0, "minimum must be below the maximum"),

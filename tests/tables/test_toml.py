@@ -77,8 +77,8 @@ def test_it_means_what_a_json_schema_means(written):
     assert rows[0].tolist() == [9, 9, 0, 0, 0, 0, 1, 1]
 
 
-def test_days_are_written_as_toml_has_them():
-    day = datetime.date(2020, 1, 31)
+@pytest.mark.parametrize("day", [datetime.date(2020, 1, 31), "2020-01-31"])
+def test_days_are_written_as_toml_has_them_or_quoted(day):
     found, _ = descriptor_of({"columns": {"d": {"bounds": [day, day], "since": day}}})
     assert found["fields"][0] == {
         "name": "d",
@@ -93,6 +93,10 @@ def test_days_are_written_as_toml_has_them():
     [
         ("[columns]\nx = {bounds = [0]}", "column 'x': bounds must be two"),
         ('[columns]\nx = {bounds = ["0", 1]}', "the lower of the bounds must be a finite number"),
+        (
+            '[columns]\nx = {bounds = ["1.2.2020", 1]}',
+            "or a day such as 2020-01-31, without quotes",
+        ),
         ("[columns]\nx = {bounds = [1, nan]}", "the upper of the bounds must be a finite number"),
         ("[columns]\nx = {bound = [0, 1]}", "column 'x': there is no setting 'bound'; did you"),
         ("[columns]\nx = 3", "column 'x' must be in braces"),

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import plain, some
+from dpscreen._core.words import how_many, plain, some
 from dpscreen.families.quality import QualityReleases
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -339,9 +339,13 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _public_facts(self) -> tuple[str, ...]:
         """Return what every statement says is public."""
         columns, classes = getattr(self, "columns_", None), getattr(self, "classes_", None)
+        counted = f"the columns and their number, {self.n_features_in_}"
+        if (schema := self.table_schema) is not None:
+            counted = f"the columns and their number, {len(schema.columns)}"
+            counted += f", and the {how_many(self.n_features_in_, 'feature')} that are made of them"
         facts = [
             "all parameters, the bounds of the features and the target among them",
-            f"the columns and their number, {self.n_features_in_}",
+            counted,
             *(() if columns is None else columns.public),
         ]
         if classes is not None:

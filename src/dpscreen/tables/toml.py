@@ -29,6 +29,7 @@ from tomlkit.items import Table
 
 from dpscreen._core.messages import Message, message, unknown
 from dpscreen._core.words import did_you_mean, plain
+from dpscreen.tables.columns.date import day_number
 from dpscreen.tables.columns.number import NO, YES
 from dpscreen.tables.proposals import Proposal, propose
 
@@ -176,8 +177,8 @@ def _type(bounds: Any, levels: Any) -> str:
         return "number" if sorts and sorts <= {int, float} else "string"
     if bounds is None:
         return "any"
-    days = isinstance(bounds, list) and bounds and isinstance(bounds[0], datetime.date)
-    return "date" if days else "number"
+    first = bounds[0] if isinstance(bounds, list) and bounds else None
+    return "date" if day_number(_plain(first)) is not None else "number"
 
 
 def _plain(value: Any) -> Any:

@@ -28,7 +28,7 @@ from dpscreen.tables.columns.base import (
     level_text,
     value_of,
 )
-from dpscreen.tables.columns.date import DateColumn
+from dpscreen.tables.columns.date import DateColumn, day_number
 from dpscreen.tables.columns.number import BooleanColumn, IntegerColumn, NumberColumn
 
 __all__ = ["KINDS", "CategoryColumn", "Column", "read_column"]
@@ -180,7 +180,8 @@ def read_column(
         bound = constraints.get(name)
         shared[name] = kind.read_bound(bound)
         if shared[name] is None and bound is not None:
-            entry.must(f"constraints.{name}", kind.bound_sort)
+            sort = kind.bound_sort if day_number(bound) is None else "bound-no-day"
+            entry.must(f"constraints.{name}", sort)
     levels = _levels(kind, entry, constraints.get("enum"))
     column = kind(**shared, **kind.own(entry))
     if levels is not None:
