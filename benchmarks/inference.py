@@ -259,7 +259,7 @@ class Cell:
 
     def _private(self, draw: Draw, epsilon: float, seed: str) -> Array:
         model = PrivateOLS(epsilon=epsilon, delta=DELTA, random_state=seed, **draw.declared)
-        return model.fit(draw.table, draw.y).conf_int(self.level).to_numpy().T
+        return model.fit(draw.table, draw.y).conf_int(self.level).to_numpy()[:-1].T
 
     def _plain(self, draw: Draw) -> tuple[Array, Array]:
         """Return the robust intervals of least squares itself: draws may be unlucky for all."""

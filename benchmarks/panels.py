@@ -53,7 +53,7 @@ def intervals(seed: int) -> dict[str, Any]:
         PrivateOLS(epsilon=EPSILON, **quiet).fit(X, y, unit=ids),
         PrivateOLS(epsilon=one, **quiet).fit(X, y),
     )
-    ends = [np.asarray(model.conf_int()) for model in private]
+    ends = [np.asarray(model.conf_int())[:-1] for model in private]
     return dict(zip(NAMES, (*ends, clusters.conf_int()[1:], rows.conf_int()[1:]), strict=True))
 
 

@@ -197,7 +197,7 @@ def test_arrays_and_no_constant():
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("wrd[B] = 0", "no coefficient is called 'wrd'"),
+        ("wrd[B] = 0", "there is no coefficient 'wrd'"),
         ("age * dose = 0", "is not a linear hypothesis"),
         ("age +", "is not a linear hypothesis"),
         ([[1.0, 2.0]], "L must have 5 columns"),
@@ -212,7 +212,7 @@ def test_hypotheses_that_cannot_be_tested(linear, wrong, told):
     ("wrong", "told"),
     [
         (("age", 30, 90), "declared from 20 to 80"),
-        (("agee", 30, 40), "Did you mean 'age'"),
+        (("agee", 30, 40), "did you mean 'age'"),
         (("ward", "A", "Q"), "has no level 'Q'"),
     ],
 )
@@ -232,7 +232,7 @@ def test_names_with_operators_are_read_as_printed():
 def test_latex_and_tidy(linear):
     tidy = linear.tidy(0.9)
     assert tidy["term"].tolist() == [*linear.feature_names_out_, "const"]
-    np.testing.assert_allclose(tidy["conf_low"][:4], linear.conf_int(0.9)["low"])
+    np.testing.assert_allclose(tidy["conf_low"], linear.conf_int(0.9)["low"])
     text = linear.summary().to_latex()
     body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert len(body) == 5

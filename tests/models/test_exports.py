@@ -141,7 +141,7 @@ def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain
     steps = model.to_sklearn(schema=schema)
     expected = predicted(model, texts, tmp_path)
     np.testing.assert_allclose(steps.predict(typed(texts, "marks")), expected, **CLOSE)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="numbers of column 'visits' are written with signs"):
         steps.predict(texts)
 
 

@@ -123,7 +123,7 @@ def test_a_loaded_table_tells_what_the_fitted_one_does(outcomes, tmp_path):
         assert here.notna().any(axis=None)
     assert again.nobs == model.nobs
     assert str(again.wald_test("age")) == str(model.wald_test("age"))
-    assert again.conf_int(constant=True).equals(model.conf_int(constant=True))
+    assert again.conf_int().equals(model.conf_int())
     if outcomes:
         with pytest.raises(AttributeError, match="has no R²; quality_ has auc"):
             _ = again.rsquared

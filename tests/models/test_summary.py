@@ -142,7 +142,7 @@ def test_four_lines_below_a_table_of_numbers_that_paste(kind):
     assert len(below.splitlines()) <= 4
     for row in table.splitlines()[2:]:
         for one in row.split()[1:]:
-            assert re.fullmatch(r"[a-z]+|–|0→1|\+1yr|[+-]?[\d.]+(e-?\d+)?", one), row
+            assert re.fullmatch(r"[a-z]+|–|0→1|\+1\xa0year|[+-]?[\d.]+(e-?\d+)?", one), row
 
 
 def test_a_sign_that_is_not_reliable_is_marked():
@@ -168,7 +168,7 @@ def test_effects_of_dates_are_per_year_and_other_meanings_have_letters():
     }
     release = replace(release, schema=schema, coefficients=np.ones(6), above_noise=range(6))
     first = next(row for row in summary_of(release).rows if row.feature == plain(name))
-    assert (first.step, first.effect, first.step_words) == (365.25, 365.25, "+1yr")
+    assert (first.step, first.effect, first.step_words) == (365.25, 365.25, "+1\xa0year")
     assert marks_of(release) == ({0: "a", 1: "b"}, "a: coefficient per day; b: on the log1p scale")
 
 

@@ -186,7 +186,7 @@ def test_names_are_checked_before_anything_is_charged(tmp_path):
     X, mean, _ = observed(1, n=200)
     setting = SETTING | {"target_bounds": (-100, 100)}
     for wrong in ({"interest": ["x9"]}, {"required": ["dose"]}):
-        with pytest.raises(ValueError, match="no feature is called"):
+        with pytest.raises(ValueError, match="there is no feature"):
             PrivateOLS(**setting | wrong).fit(X, mean, ledger=_Untouched())
     with pytest.raises(TypeError, match="interest must be a list of names"):
         PrivateOLS(**setting | {"interest": 3}).check_parameters()

@@ -249,7 +249,7 @@ def test_curves_cover_the_truth_and_are_on_the_page(frame, tmp_path):
     sparse = PrivateLasso.from_formula(formula, SCHEMA, **setting).fit(frame)
     assert sparse.partial_effect("age").lower.isna().all()
     assert "There is no band." in render_model_page(sparse)
-    with pytest.raises(ValueError, match="no number is called"):
+    with pytest.raises(ValueError, match="there is no number"):
         model.partial_effect("agee")
 
 

@@ -394,8 +394,8 @@ def short_name(name: str) -> str:
 
 
 def step_words(step: float, zero_one: bool) -> str:
-    """Return a step as tables have it, without a space: 0→1, +1yr or +5."""
-    return "0→1" if zero_one else "+1yr" if step == YEAR else f"+{cell(step)}"
+    """Return a step as tables have it, with hard spaces alone: 0→1, +1 year or +100 000."""
+    return "0→1" if zero_one else f"+1{HARD_SPACE}year" if step == YEAR else f"+{number(step)}"
 
 
 def with_marks(cells: list[list[str]], marks: Sequence[str]) -> list[list[str]]:

@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import how_many, plain, some
+from dpscreen._core.messages import message
+from dpscreen._core.words import how_many, plain
 from dpscreen.families.quality import QualityReleases
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -112,12 +113,11 @@ class Charges:
         self.ledger.check_unit(str(self.unit))
         left = self.ledger.remaining
         if left < self.limit:
-            delta = self.ledger.budget.delta
+            rho, of = {"needed": float(self.limit), "left": float(left)}, self.ledger.dataset
             raise BudgetRefused(
-                f"too little budget is left: the fit needs rho={float(self.limit):g}, and "
-                f"rho={float(left):g} remains for {self.ledger.dataset!r}. Nothing was booked.",
+                message("fit.budget-left", **rho, dataset=of),
                 remaining=left,
-                epsilon=left.epsilon(delta),
+                epsilon=left.epsilon(self.ledger.budget.delta),
             )
 
     def book(self, cost: ZCDP | None = None) -> None:
@@ -226,12 +226,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             budget. Only what it was decided from is charged.
         """
         if "sample_weight" in unknown:
-            raise TypeError(
-                "sample_weight: weights of rows, as surveys have them, are not supported: a row "
-                "would change sums by its weight, and the noise is made for rows that count alike."
-            )
+            raise TypeError(message("fit.weights"))
         if unknown:
-            raise TypeError(f"fit takes no {', '.join(map(plain, unknown))}.")
+            raise TypeError(message("fit.unknown", names=", ".join(map(plain, unknown))))
         refuse_learnt_steps()
         with refit(self):
             # What is asked for: public, all of it.
@@ -282,16 +279,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         declared = as_schema(self.schema)
         declared.check()
         if not self.family.fits(declared.classes):
-            raise ValueError(
-                f"{type(self).__name__} needs a target of two outcomes: declare it as boolean, or "
-                "with two levels."
-            )
-        centred = [one.name for one in declared.derived if one.centred]
+            raise ValueError(message("fit.target-not-binary", model=type(self).__name__))
+        centred = tuple(one.name for one in declared.derived if one.centred)
         if centred and not self._fits_intercept:
-            raise ValueError(
-                f"{some(centred)}: powers and products are centred at declared middles, which "
-                "without an intercept is another model. Fit it with an intercept."
-            )
+            raise ValueError(message("fit.centred", terms=centred))
         return declared
 
     def check_parameters(self) -> None:
@@ -326,10 +317,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             target = schema.target_bounds if target is None else target
         found = check.declared_bounds(features, target, names, zero_one)
         if not self.family.fits(range(self.family.n_classes), found[1][0]):
-            raise ValueError(
-                f"{type(self).__name__} needs outcomes that are not negative: target_bounds must "
-                "begin at 0 or above, such as (0, 50)."
-            )
+            raise ValueError(message("fit.target-negative", model=type(self).__name__))
         return found
 
     @property
@@ -376,10 +364,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             warnings.warn(fallback_words(self.fallback_), FallbackWarning, stacklevel=3)
         n_rows = getattr(self, "n_rows_", self.n_rows)
         if n_rows is not None and delta * n_rows >= 1:
-            warnings.warn(WEAK_DELTA, WeakDeltaWarning, stacklevel=3)
+            warnings.warn(message("fit.weak-delta"), WeakDeltaWarning, stacklevel=3)
         if notes := getattr(self, "bounds_notes_", ()):
-            found = "; ".join(map(str, notes))
-            warnings.warn(SHARED_VALUE.format(found=found), BoundsWarning, stacklevel=3)
+            found = message("fit.shared-value", found="; ".join(map(str, notes)))
+            warnings.warn(found, BoundsWarning, stacklevel=3)
 
     @abstractmethod
     def _prepare(
@@ -456,10 +444,7 @@ class ScalingModel(PrivateEstimator[Choices]):
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
         if rows.keeps_zero and settings.standardize is True:
-            raise ValueError(
-                "standardize=True would centre the features, and sparse rows would be sparse no "
-                "more; use standardize=False, and declare bounds that fit."
-            )
+            raise ValueError(message("fit.sparse-standardized"))
         choices = replace(
             settings,
             standardize=False if rows.keeps_zero else settings.standardize,
@@ -497,13 +482,11 @@ class ScalingModel(PrivateEstimator[Choices]):
 
     def _place_of_offset(self) -> int:
         """Return which feature is the offset."""
-        names = list(map(str, self.feature_names_out_))
+        names = tuple(map(str, self.feature_names_out_))
         places: dict[Any, int] = {name: place for place, name in enumerate(names)}
         places |= {place: place for place in range(len(names))}
         if self.offset not in places or isinstance(self.offset, bool) or len(names) < 2:
-            raise ValueError(
-                f"offset must be the name or the place of one of several features: {some(names)}."
-            )
+            raise ValueError(message("fit.offset", names=names))
         return places[self.offset]
 
     def _counted(self, start: FitStart) -> FitStart:
@@ -591,13 +574,6 @@ class ScalingModel(PrivateEstimator[Choices]):
         )
 
 
-SEEDED = (
-    "random_state makes the noise reproducible: whoever knows it can remove the noise, so this fit "
-    "is not private. Leave it None for a release."
-)
-WATCHED = "releases are recorded or forced, for a test: this fit is not private."
-
-
 def noise_source(random_state: Any) -> Noise:
     """Return secure noise for None; anything else is reproducible, and warned about.
 
@@ -619,26 +595,14 @@ def noise_source(random_state: Any) -> Noise:
         case int() | np.integer() if not isinstance(random_state, bool) and random_state >= 0:
             own = SeededNoise(int(random_state))
         case _:
-            raise ValueError(
-                "random_state must be None, a whole number that is not negative, a name, or a "
-                f"numpy generator; got {type(random_state).__name__}."
-            )
+            raise ValueError(message("fit.random-state", given=type(random_state).__name__))
     noise = own if own is random_state else watched(own)
     if not noise.secure:
-        message = SEEDED if noise is own else WATCHED
-        warnings.warn(message, SeededNoiseWarning, stacklevel=3)
+        why = message("fit.seeded") if noise is own else message("fit.watched")
+        warnings.warn(why, SeededNoiseWarning, stacklevel=3)
     return noise
 
 
-WEAK_DELTA = (
-    "delta is at least 1/n: such a promise would even be kept by publishing one row chosen at "
-    "random. Choose delta far below 1/n."
-)
-SHARED_VALUE = (
-    "most rows seem to share one value: {found}. At an end of the declared bounds that happens "
-    "with counts that are mostly zero, and with rows outside the bounds: are these bounds in the "
-    "right units?"
-)
 EXACT = (
     "exact: features are truncated to 2^-14 of their half-width and clipped residuals rounded to "
     "2^-14 of the clip, sums are of whole numbers, and noise is sampled without rounding"

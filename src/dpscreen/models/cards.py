@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from dpscreen._core.messages import message
 from dpscreen._core.pictures import environment
 from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
@@ -79,9 +80,9 @@ def _features(release: Release, summary: Summary) -> Iterator[tuple[str, ...]]:
 def registry_entry_of(release: Release, *, tier: int = 3) -> dict[str, Any]:
     """Return an entry up to the tier."""
     if tier not in TIERS:
-        raise ValueError(f"tier must be one of 1, 2 and 3; got {tier!r}.")
+        raise ValueError(message("export.tier", given=tier))
     if not release.statement.holds:
-        raise NoEntry("the promise of this model does not hold, so there is nothing to register.")
+        raise NoEntry(message("export.no-entry"))
     regression = release.family.words.regression
     sparse, whole = f"A sparse {regression}", f"A {regression} on all features"
     filled = _filled(

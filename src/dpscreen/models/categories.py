@@ -20,18 +20,11 @@ import numpy as np
 from scipy import sparse
 
 from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.messages import Message, message
 from dpscreen._core.words import did_you_mean, plain, some
+from dpscreen.families import BINOMIAL
 
 Levels = Mapping[str, tuple[str, ...]]
-NOT_NUMBERS = (
-    "{where} must hold numbers: found text or other objects. In a data frame, a column may hold "
-    "categories, once categories={{column: [levels]}} lists those that may occur, the reference "
-    "first: from what you know, not from the data."
-)
-DATES = (
-    "X, column {names}, holds dates: make a number of each, such as days since a day that you "
-    "choose beforehand, or declare the kind date in a schema, by which read_rows reads the table."
-)
 MISSING_CELLS = (
     "A cell that is missing or cannot be read counts as the fill that the schema declares; without "
     "one, a number and a boolean count as their released centre, and a category as its first "
@@ -87,9 +80,7 @@ class FrameColumns:
     def of_numbers(self, frame: Any) -> Any:
         """Return the columns of a frame that are no categories."""
         if not is_frame(frame):
-            raise ValueError(
-                "this model has categories: X must be a data frame, with the columns of the fit."
-            )
+            raise ValueError(message("categories.no-frame"))
         return frame[[name for name in self.names if name not in self.levels]]
 
     def encoded(self, frame: Any, numbers: Array) -> Array:
@@ -122,12 +113,10 @@ class FrameColumns:
         for name, (found, _) in zip(names, self._found(frame), strict=True):
             strange = int(np.count_nonzero(found < 0))
             if strange:
-                warnings.warn(
-                    f"column {name!r}: {strange} of {len(found)} cells are missing or none of "
-                    f"the model's levels; they count as {self.levels[name][0]!r}, the reference.",
-                    UserWarning,
-                    stacklevel=_calls_within() + 1,
-                )
+                counts = {"strange": strange, "cells": len(found)}
+                first = self.levels[name][0]
+                told = message("categories.strangers", column=name, first=first, **counts)
+                warnings.warn(told, UserWarning, stacklevel=_calls_within() + 1)
 
     def _groups(self) -> list[tuple[str, ...]]:
         levels = self.levels
@@ -177,17 +166,17 @@ def frame_columns(X: Any, categories: Any) -> FrameColumns | None:
     declared = declared_levels(categories)
     if not is_frame(X):
         if declared:
-            raise ValueError("categories need a data frame, whose columns have names.")
+            raise ValueError(message("categories.need-a-frame"))
         return None
     names = list(X.columns)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ValueError(f"X has more than one column {some([repr(one) for one in twice])}.")
+        raise ValueError(message("categories.column-twice", names=tuple(map(repr, twice))))
     strange = [name for name in declared if name not in names]
     if strange:
         guess = did_you_mean(str(strange[0]), map(str, names))
-        absent = some([repr(one) for one in strange])
-        raise ValueError(f"categories: X has no column {absent}.{guess}")
+        absent = tuple(map(repr, strange))
+        raise ValueError(message("categories.no-column", names=absent, guess=guess))
     return _sorted(names, list(X.dtypes), declared)
 
 
@@ -203,9 +192,9 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
     days = ("date", "timestamp")  # of numpy, pandas, Arrow or polars
     dates = [str(names[j]) for j in rest if str(kinds[j]).lower().startswith(days)]
     if dates:
-        raise ValueError(DATES.format(names=", ".join(dates)))
+        raise ValueError(message("categories.dates", names=", ".join(dates)))
     if others:
-        raise ValueError(NOT_NUMBERS.format(where=f"X, column {', '.join(others)},"))
+        raise ValueError(not_numbers(f"X, column {', '.join(others)},"))
     truths = tuple(place for place in rest if is_truth(kinds[place]))
     if not levels and not truths:
         return None
@@ -213,20 +202,19 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
     numbered = [f"x{place}" for place in range(len(names))]  # as where columns have no names
     found = FrameColumns(tuple(names if texts else numbered), truths, levels)
     if levels and (not texts or len(set(found.feature_names)) < len(found.feature_names)):
-        raise ValueError(
-            "a frame with categories needs names of columns that are texts, and of which no two, "
-            "or none with a level as in ward=B, are the same."
-        )
-    learnt = [repr(name) for name in own if not _is_enum(kinds[names.index(name)])]
+        raise ValueError(message("categories.names"))
+    learnt = tuple(repr(name) for name in own if not _is_enum(kinds[names.index(name)]))
     if learnt:
-        warnings.warn(
-            f"the levels of {some(learnt)} are those of the column's type. "
-            "If that was made from the rows, as astype('category') does, the levels disclose what "
-            "rows hold: then this fit is not private. Declare them in categories.",
-            LearntLevelsWarning,
-            stacklevel=_calls_within() + 1,
-        )
+        told = message("categories.learnt", names=learnt)
+        warnings.warn(told, LearntLevelsWarning, stacklevel=_calls_within() + 1)
     return found
+
+
+def not_numbers(where: str, *, target: bool = False) -> Message:
+    """Return that something holds no numbers; of a target, which model takes two labels."""
+    found = message("rows.not-numbers", where=where)
+    model = BINOMIAL.sparse.estimator
+    return message("rows.two-labels", found=found, model=model) if target else found
 
 
 def _calls_within() -> int:
@@ -246,7 +234,7 @@ def declared_levels(categories: Any) -> dict[str, tuple[str, ...]]:
     if categories is None:
         return {}
     if not isinstance(categories, Mapping) or not all(isinstance(one, str) for one in categories):
-        raise ValueError("categories must map names of columns to lists of levels.")
+        raise ValueError(message("categories.mapping"))
     return {name: _levels(f"categories[{name!r}]", categories[name]) for name in categories}
 
 
@@ -258,10 +246,7 @@ def _levels(where: str, given: Any) -> tuple[str, ...]:
     found = [_text(one) for one in given] if ordered else []
     texts = [text for text in found if text is not None]
     if len(texts) < max(2, len(found)) or len({value_of(text) for text in texts}) < len(texts):
-        raise ValueError(
-            f"{where} must list two levels or more, the reference first: texts, numbers or truths, "
-            "none of them empty, and no value twice (1, 1.0, True and '1' are one value)."
-        )
+        raise ValueError(message("categories.levels", where=where))
     return tuple(texts)
 
 

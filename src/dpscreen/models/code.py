@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import resources
 from itertools import product
 from typing import Any
 
+from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, letters, plain
 from dpscreen.models.explain import sentences
 from dpscreen.models.raw import (
@@ -42,6 +43,8 @@ NO_DATABASES = ("", "dax", "prql", "solr", "tableau")
 USUAL_DIALECT = "postgres"
 CURRENCIES = "$€£¥%"
 """Signs around numbers that SQL takes away where the schema says that there may be some."""
+YES_NO = {"yes": "true", "y": "true", "t": "true", "no": "false", "n": "false", "f": "false"}
+"""Words of which databases may make booleans when they read a file, and the texts of these."""
 _FIRST_EXCEL_DAY = 25_569
 """1970-01-01 in a sheet."""
 _WEEKS = 7 * 102_738
@@ -55,11 +58,11 @@ def formula_of(
     statement = statement_for(release, force=force)["privacy"]
     model = raw_model_of(release)
     if any("\0" in text for term in model.reads for text in _texts(term)):
-        raise NoFormula("no formula can hold a name or level with a zero byte.")
+        raise NoFormula(message("export.zero-byte"))
     if language == "sql":
         formula = _in_sql(model, dialect)
     elif dialect is not None:
-        raise ValueError("dialect is for SQL alone.")
+        raise ValueError(message("export.dialect-of-sql"))
     else:
         formula = _in_r(model) if language == "r" else _in_excel(model, statement)
     if language == "excel":  # a cell holds no comments
@@ -118,19 +121,13 @@ def _in_sql(model: RawModel, dialect: str | None) -> str:
     try:
         import sqlglot
     except ImportError:
-        raise ImportError("SQL needs a writer: pip install 'dpscreen[sql]'.") from None
+        raise ImportError(message("export.sql-missing")) from None
     if dialect is None and any("\\" in text for term in model.reads for text in _texts(term)):
-        raise NoFormula(
-            "a name or level holds a backslash, which databases read in different ways: say which "
-            "dialect of SQL to write (dialect=, --dialect)."
-        )
+        raise NoFormula(message("export.backslash"))
     known = dialects()
     if dialect is not None and dialect not in known:
-        guess = did_you_mean(dialect, known)
-        raise NoFormula(
-            f"there is no dialect of SQL called {plain(dialect)!r}.{guess} "
-            f"Those known are {', '.join(known)}."
-        )
+        guess, every = did_you_mean(dialect, known), ", ".join(known)
+        raise NoFormula(message("export.dialect", given=plain(dialect), guess=guess, known=every))
     level = sqlglot.ErrorLevel.RAISE  # what a dialect cannot say must not be left out
     written = dialect or USUAL_DIALECT
     tree = _Sql(written).prediction(model)
@@ -178,11 +175,7 @@ class _Sql(Writer[Any]):
 
     def _read(self, term: Lookup | Line) -> Any:
         if term.cell.kind == "number" and term.cell.marks.decimal != ".":
-            raise NoFormula(
-                f"column {plain(term.cell.column)!r} has numbers with a decimal comma, which SQL "
-                "cannot distinguish from plain ones. Use R, Excel, scikit-learn or dpscreen "
-                "predict."
-            )
+            raise NoFormula(message("export.decimal-comma", column=plain(term.cell.column)))
         if term.cell.kind != "day":
             return self._lookup(term) if isinstance(term, Lookup) else self._line(term)
         part, missing = self._part(term.cell, term.part), self.number(term.missing)
@@ -307,7 +300,7 @@ class _Sql(Writer[Any]):
             branches += [(self._is_null(self._column(cell)), missing)]
             branches += [(self._is_one_of(cell, cell.missing), missing)]
         groups: dict[float, list[Level]] = {}
-        for value, adds in lookup.values.items():
+        for value, adds in _with_booleans(lookup.values).items():
             groups.setdefault(adds, []).append(value)
         branches += [
             (self._is_one_of(cell, values), self.number(adds))
@@ -428,6 +421,12 @@ class _Sql(Writer[Any]):
             case "square":
                 return exp.paren(value) * exp.paren(value)
         return value
+
+
+def _with_booleans(values: Mapping[Level, float]) -> Mapping[Level, float]:
+    """Return what levels add; booleans too where levels are words that databases read as such."""
+    truths = {YES_NO.get(str(level).lower(), ""): adds for level, adds in values.items()}
+    return {**truths, **values} if truths.keys() == {"true", "false"} else values
 
 
 def _written(form: str) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
@@ -584,7 +583,7 @@ def _in_excel(model: RawModel, statement: str) -> str:
     total = _X_FUNCTIONS.get(model.inverse, "%s") % total
     text = f"={total}+N({_x_text(statement[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
     if len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
-        raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
+        raise NoFormula(message("export.large-for-excel"))
     return text
 
 
@@ -706,5 +705,5 @@ _EXCEL = Text(
 
 def _x_text(text: str) -> str:
     if len(text) > LONGEST_EXCEL_TEXT:
-        raise NoFormula("a level is longer than a text in a formula of Excel may be. Use SQL or R.")
+        raise NoFormula(message("export.long-for-excel"))
     return '"' + text.replace('"', '""') + '"'

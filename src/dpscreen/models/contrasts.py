@@ -15,13 +15,13 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message, unknown
 from dpscreen._core.words import (
     LINEAR,
     NOTHING,
     EffectScale,
     PrintedTable,
     cell,
-    did_you_mean,
     plain,
     short_name,
     some,
@@ -54,9 +54,8 @@ def linear_hypotheses(text: str, names: Sequence[str]) -> tuple[Array, Array, tu
             column, of = level["column"], level["level"]
             spelled |= {f"{column}[{of}]": j, f"{column}[T.{of}]": j}
     pattern = re.compile("|".join(map(_whole, sorted(spelled, key=len, reverse=True))))
-    if unknown := _WORD.search(pattern.sub(" ", text)):
-        guess = did_you_mean(unknown[0], names)
-        raise ValueError(f"no coefficient is called {unknown[0]!r}: {some(names)}.{guess}")
+    if stranger := _WORD.search(pattern.sub(" ", text)):
+        raise ValueError(unknown("coefficient", stranger[0], names))
     rows, values, shown = [], [], []
     for one in pattern.sub(lambda found: f"c{spelled[found[0]]}", text).split(","):
         shown.append(re.sub(r"c(\d+)", lambda found: names[int(found[1])], one.strip()))
@@ -65,10 +64,7 @@ def linear_hypotheses(text: str, names: Sequence[str]) -> tuple[Array, Array, tu
                 one, variable_names=[f"c{j}" for j in range(len(names))]
             )
         except Exception:  # whatever the parser raises
-            raise ValueError(
-                f"{plain(shown[-1])!r} is not a linear hypothesis, as in 'age = 0' or "
-                "'ward[B] - ward[C] = 0'."
-            ) from None
+            raise ValueError(message("result.hypothesis", given=plain(shown[-1]))) from None
         rows += list(found.constraint_matrix)
         values += list(found.constraint_values)
     return np.array(rows, dtype=np.float64), np.array(values, dtype=np.float64), tuple(shown)
@@ -126,7 +122,7 @@ class Combinations:
     def conf_int(self, alpha: float = 0.05) -> Array:
         """Return intervals at 1 − alpha, low and high in columns."""
         if not 0 < alpha < 0.5:
-            raise ValueError("alpha must lie between 0 and 0.5; 0.05 is an interval at 95 %.")
+            raise ValueError(message("result.alpha"))
         half = stdtrit(self.df_denom, 1 - alpha / 2) * self.sd
         return np.column_stack((self.effect - half, self.effect + half))
 
@@ -285,15 +281,13 @@ class Baseline:
 
     def _check(self, name: str, value: Any) -> None:
         if name not in self.row:
-            guess = did_you_mean(name, list(self.row))
-            raise ValueError(f"no variable is called {name!r}: {some(list(self.row))}.{guess}")
+            raise ValueError(unknown("variable", name, tuple(self.row)))
         if name in self.levels:
-            if str(value) not in map(str, self.levels[name]):
-                raise ValueError(f"{name!r} has no level {value!r}: {some(self.levels[name])}.")
+            levels = tuple(map(str, self.levels[name]))
+            if str(value) not in levels:
+                raise ValueError(message("result.level", name=name, given=value, levels=levels))
         elif isinstance(value, int | float | np.number) and name in self.bounds:
             low, high = self.bounds[name]
             if not low <= value <= high:
-                raise ValueError(
-                    f"{name!r} is declared from {low:g} to {high:g}; {value:g} lies outside, where "
-                    "the model clips."
-                )
+                ends = {"low": low, "high": high}
+                raise ValueError(message("result.outside", name=name, given=value, **ends))

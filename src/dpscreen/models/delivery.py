@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message
 from dpscreen._core.words import plain
 from dpscreen.models.refusal import TableRefused
 from dpscreen.privacy import BudgetRefused, LedgerProblem
@@ -23,14 +24,6 @@ from dpscreen.rows.source import RowsLost
 from dpscreen.tables.declaration import DataError
 
 START, CENTRE, PATH, MODEL = "start", "centre", "path", "model"
-
-KEPT = {
-    START: "the model is a constant in the middle of what was declared, and uses no row",
-    CENTRE: "the model is a constant at the released centre, and no feature was tested",
-    PATH: "the coefficients are those of the path, before the refit",
-    MODEL: "the coefficients are as planned, but how good they are, or their intervals, is missing",
-}
-"""What a model is that was held at each stage of a fit."""
 
 PASSED_ON = (
     *(RowsLost, DataError, OSError, MemoryError, LedgerProblem, BudgetRefused, Diverged),
@@ -69,10 +62,7 @@ class FallbackWarning(UserWarning):
 
 def fallback_words(stage: str) -> str:
     """Say what became of a fit that failed numerically."""
-    return (
-        "The fit failed numerically after its budget was charged, and ended with what it had "
-        f"released by then: {KEPT[stage]}. Bounds that fit the data better may help."
-    )
+    return message("fit.fallback", kept=message(f"fallback.{stage}"))
 
 
 def completed(spend: Callable[[], None]) -> bool:

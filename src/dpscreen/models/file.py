@@ -22,6 +22,7 @@ import numpy as np
 from dpscreen import __version__
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
+from dpscreen._core.messages import message
 from dpscreen._core.words import plain
 from dpscreen.families import family_of_fields
 from dpscreen.families.quality import NOISE, Measured
@@ -63,10 +64,10 @@ def write(release: Release, path: str | os.PathLike[str], *, force: bool = False
     try:
         write_bytes(target, content, force=force)
     except FileExistsError:
-        message = f"{target} exists already; give another name, or force=True."
-        raise ModelFileProblem(message) from None
+        raise ModelFileProblem(message("model-file.exists", path=str(target))) from None
     except OSError as error:
-        raise ModelFileProblem(f"cannot write {target}: {error.strerror or 'it failed'}.") from None
+        why = {"path": str(target), "reason": error.strerror or "it failed"}
+        raise ModelFileProblem(message("model-file.unwritable", **why)) from None
 
 
 def encoded(release: Release) -> bytes:
@@ -74,10 +75,7 @@ def encoded(release: Release) -> bytes:
     try:
         return f"{_laid_out(to_dict(release))}\n".encode()
     except (TypeError, ValueError, RecursionError):
-        raise ModelFileProblem(
-            "the model or its schema holds something that JSON cannot: only text that is Unicode, "
-            "finite numbers, true, false, null, lists and objects can be written."
-        ) from None
+        raise ModelFileProblem(message("model-file.not-json")) from None
 
 
 def _laid_out(value: Any, level: int = 0) -> str:
@@ -143,7 +141,10 @@ def read(path: str | os.PathLike[str]) -> Release:
     try:
         return decoded(_bytes_of(FilePath(path)))
     except ModelFileProblem as problem:
-        raise ModelFileProblem(f"{plain(os.fspath(path))}: {problem}") from None
+        where = plain(os.fspath(path))
+        raise ModelFileProblem(
+            message("model-file.at", path=where, problem=problem.args[0])
+        ) from None
 
 
 def _bytes_of(path: FilePath) -> bytes:
@@ -154,37 +155,35 @@ def _bytes_of(path: FilePath) -> bytes:
                 return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "cannot be opened"
-        raise ModelFileProblem(f"{reason}.") from None
-    raise ModelFileProblem("not a file.")
+        raise ModelFileProblem(message("model-file.unreadable", reason=reason)) from None
+    raise ModelFileProblem(message("model-file.not-a-file"))
 
 
 def decoded(content: bytes) -> Release:
     """Return the release in the content of a file, or raise `ModelFileProblem`."""
     if len(content) > MOST_BYTES:
-        raise ModelFileProblem(f"larger than {MOST_BYTES // 2**20} MB: not read.")
+        raise ModelFileProblem(message("model-file.large", most=MOST_BYTES // 2**20))
     try:
         found = strict_json(content)
     except NotStrictJson as problem:
-        raise ModelFileProblem(f"{problem}.") from None
+        raise ModelFileProblem(message("model-file.unreadable", reason=str(problem))) from None
     if not isinstance(found, Mapping) or found.get("format") != FORMAT:
-        raise ModelFileProblem('not a dpscreen model: it does not say "format": "dpscreen-model".')
+        raise ModelFileProblem(message("model-file.no-model"))
     version = found.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileProblem("does not say which version of the format it has.")
+        raise ModelFileProblem(message("model-file.no-version"))
     if version > VERSION:
-        raise ModelFileProblem(
-            f"written in version {version} of the format, and this dpscreen, {__version__}, reads "
-            f"version {VERSION}: use a newer dpscreen."
-        )
+        versions = {"version": version, "known": VERSION, "library": __version__}
+        raise ModelFileProblem(message("model-file.newer", **versions))
     error = next(_validator().iter_errors(_shortened(found)), None)
     if error is not None:
-        raise ModelFileProblem(f"not as the format says: {_described(error)}")
+        raise ModelFileProblem(message("model-file.form", fault=_described(error)))
     try:
         release = _release(found)
         for fault in contradictions(release):
             raise ValueError(fault)
     except ValueError as error:
-        raise ModelFileProblem(f"contradicts itself: {error}") from None
+        raise ModelFileProblem(message("model-file.contradiction", fault=error.args[0])) from None
     return release
 
 
@@ -244,15 +243,16 @@ def _described(error: Any) -> str:
     match error.validator:
         case "required":
             absent = [name for name in rule if name not in error.instance]
-            return f"{place} lacks {', '.join(absent)}."
+            return message("model-file.lacks", place=place, names=", ".join(absent))
         case "additionalProperties":
             known = error.schema.get("properties", {})
             extra = [plain(name) for name in error.instance if name not in known]
-            return f"{place} has a field that is not known, {', '.join(extra[:3])}."
+            return message("model-file.unknown", place=place, names=", ".join(extra[:3]))
         case "type":
             kinds = rule if isinstance(rule, list) else [rule]
-            return f"{place} must be of type {' or '.join(kinds)}."
-    return f"{place} must satisfy {error.validator} {plain(json.dumps(rule))}."
+            return message("model-file.type", place=place, kinds=" or ".join(kinds))
+    told = {"rule": error.validator, "value": plain(json.dumps(rule))}
+    return message("model-file.rule", place=place, **told)
 
 
 def _release(found: Mapping[str, Any]) -> Release:
@@ -316,7 +316,7 @@ def _read_quality(found: Mapping[str, Any], kind: Any) -> Any:
     ordered = [one for name, one in tuples.items() if not surplus[name]]
     lengths = {len(one) - surplus[name] for name, one in tuples.items()}
     if len(lengths) > 1 or any(list(one) != sorted(one) for one in ordered):
-        raise ValueError("edges of a quality must not decrease, and counts must be as many.")
+        raise ValueError(message("model-file.edges"))
     there = (name for name in kind.__dataclass_fields__ if name in found)
     known: dict[str, Any] = {
         name: math.nan if found[name] is None else found[name] for name in there
@@ -327,14 +327,14 @@ def _read_quality(found: Mapping[str, Any], kind: Any) -> Any:
         if None in ends:  # a measure without an end is not known
             ends, reason = [math.nan] * 3, found.get(f"{stem}_reason") or NOISE
         elif not ends[1] <= ends[0] <= ends[2]:
-            raise ValueError(f"{name} must lie between the ends of its interval.")
+            raise ValueError(message("model-file.measure", name=name))
         known |= dict(zip(names, ends, strict=True)) | {f"{stem}_reason": reason}
     return kind(**known)
 
 
 def _read_inference(found: Mapping[str, Any], names: tuple[str, ...]) -> Inference:
     if any(one["feature"] >= len(names) for one in found["intervals"]):
-        raise ValueError("an interval is for a feature that the model does not have.")
+        raise ValueError(message("model-file.interval-of-none"))
     keys = ("coefficient", "standard_error", "low", "high")
     intervals = tuple(
         FeatureInterval(feature, names[feature], *(float(one[key]) for key in keys))
@@ -345,23 +345,23 @@ def _read_inference(found: Mapping[str, Any], names: tuple[str, ...]) -> Inferen
 
 
 def contradictions(release: Release) -> Iterator[str]:
-    """Yield in which ways a release contradicts itself, the first that matters first."""
+    """Yield how a release contradicts itself, the first that matters first."""
     if len(release.public_bounds) != release.n_features:
-        yield "there must be declared bounds for each feature."
+        yield message("model-file.declared-bounds")
     if len(release.centres) != release.n_features:
-        yield "missing_as must have a value for each feature."
+        yield message("model-file.missing-as")
     pairs = np.vstack((release.feature_bounds, release.target_bounds, release.public_bounds))
     if not (pairs[:, 0] < pairs[:, 1]).all():
-        yield "bounds must have low < high in every pair."
+        yield message("model-file.bounds")
     if not release.named and release.names != tuple(f"x{j}" for j in range(release.n_features)):
-        yield "columns without names must be called x0, x1, and so on."
+        yield message("model-file.names")
     made_of = FrameColumns.of_features(release.names, release.categories)
     if release.categories and made_of is None:
-        yield "the features are not those that the categories give."
+        yield message("model-file.categories")
     if not release.family.fits(release.classes):
-        yield "the two classes must differ."
+        yield message("model-file.classes")
     if not {*(release.above_noise or ())} <= {*release.selected}:
-        yield "a feature is above the noise that has no coefficient."
+        yield message("model-file.above-noise")
     if release.path is not None:
         yield from _of_path(release, release.path)
     if release.inference is not None:
@@ -370,19 +370,19 @@ def contradictions(release: Release) -> Iterator[str]:
 
 def _of_path(release: Release, path: Path) -> Iterator[str]:
     if {len(path.features), len(path.signs), len(path.steps)} != {release.n_iter}:
-        yield "the path's features, signs and steps must be as many as n_iter."
+        yield message("model-file.path-length")
     constants = int(release.solver == "frank-wolfe" and release.fit_intercept)
     if path.features.max() >= release.n_features + constants:
-        yield "the path takes a step along a feature that the model does not have."
+        yield message("model-file.path-feature")
     if path.n_candidates is not None and path.n_candidates > release.n_features:
-        yield "the path offers more features than the model has."
+        yield message("model-file.path-candidates")
 
 
 def _of_inference(inference: Inference) -> Iterator[str]:
     features = [one.feature for one in inference.intervals]
     if inference.available != bool(features):
-        yield "intervals are there exactly if inference is available."
+        yield message("model-file.intervals")
     if len(set(features)) != len(features):
-        yield "a feature has two intervals."
+        yield message("model-file.interval-twice")
     if not all(one.low <= one.coefficient <= one.high for one in inference.intervals):
-        yield "an interval does not hold its own coefficient."
+        yield message("model-file.interval-ends")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message
 from dpscreen.models import base, intake
 from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, Charges, PrivateEstimator
@@ -81,11 +82,9 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         check.optional(check.flag, "fit_intercept", self.fit_intercept)
         check.optional(check.declared_rows, "n_rows", self.n_rows)
         if self._published and unit.rows_per_unit > 1:
-            raise ValueError(
-                "rows_per_unit: the published calibration makes no promise, for units neither."
-            )
+            raise ValueError(message("published.units"))
         if self._published and self.clip is not None:
-            raise ValueError("clip belongs to the proven calibration; the published one has none.")
+            raise ValueError(message("published.clip"))
         infinite = self.clip == math.inf
         clip = math.inf if infinite else check.optional(check.size, "clip", self.clip)
         start = check.choice("start", self.start, (None, "zero", "random"))
@@ -103,13 +102,9 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         if not settings.published:
             return
         if ledger is not None:
-            raise ValueError("ledger: the published calibration has no true cost to book.")
-        warnings.warn(
-            f"calibration='published' uses the paper's constants, with which the stated epsilon "
-            f"does not hold (errata {', '.join(self.errata)}).",
-            PublishedCalibrationWarning,
-            stacklevel=3,
-        )
+            raise ValueError(message("published.ledger"))
+        told = message("published.weakness", errata=", ".join(self.errata))
+        warnings.warn(told, PublishedCalibrationWarning, stacklevel=3)
 
     def _prepare(
         self, settings: FrankWolfeSettings, charges: Charges, noise: Noise, rows: RowSource

@@ -16,14 +16,14 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.families import BINOMIAL
+from dpscreen._core.messages import message
 from dpscreen.models.categories import (
-    NOT_NUMBERS,
     FrameColumns,
     frame_columns,
     is_frame,
     is_number,
     is_truth,
+    not_numbers,
     read_lazily,
 )
 from dpscreen.models.outcomes import as_outcomes, declared_classes, refuse_strangers
@@ -46,19 +46,6 @@ STREAMED_BYTES = 2**28
 
 _SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
 
-NO_ROW_COUNTS = (
-    "no row of the table counts. Rows without a unit are left out, and so may be rows whose target "
-    "is missing or not one of two outcomes: look at how the schema says that numbers and these two "
-    "are written."
-)
-
-
-CHECKED = "`schema.check(rows)` counts the cells, for the curator; fit(…, check=False) fits anyway."
-
-TWO_LABELS = (
-    f" A target of two labels is one for {BINOMIAL.sparse.estimator}, in whose classes= they stand."
-)
-
 
 def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) -> Unit:
     """Return the unit that a fit is for: what the rows say, or else the user's, or a row.
@@ -72,23 +59,13 @@ def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) ->
     if schema is not None:
         read = isinstance(X, StreamedRows | EncodedRows)
         if read and carried != schema.privacy_unit:
-            raise ValueError("these rows were read by a schema with another privacy unit.")
+            raise ValueError(message("unit.another-schema"))
         carried = schema.privacy_unit
     if not isinstance(carried, Unit):
         return ROW if told is None else Unit(told)
     if told not in (None, carried.rows_per_unit):
-        raise ValueError(
-            f"rows_per_unit={told} is given, but these rows are for {carried}, as their schema "
-            "says. Leave rows_per_unit out, or change the schema."
-        )
+        raise ValueError(message("unit.contradicted", given=told, unit=str(carried)))
     return carried
-
-
-NO_IDS = (
-    "unit: rows that are sparse, mapped from disk, in a database or on a cluster do not come with "
-    "ids. Give an array or a data frame of pandas, or read the table by a schema that names the "
-    "column of the unit."
-)
 
 
 def take_ids(
@@ -101,20 +78,17 @@ def take_ids(
     if unit is None:
         return X, None, unit_of_rows(X, estimator.rows_per_unit, schema)
     if not estimator.averages_units:
-        raise ValueError(
-            f"unit: {type(estimator).__name__} counts rows, each of which is charged: give "
-            "rows_per_unit, or a schema that names the column of the unit."
-        )
+        raise ValueError(message("unit.rows-count", model=type(estimator).__name__))
     if estimator.rows_per_unit is not None:
-        raise ValueError("unit: all rows of a unit count together; leave rows_per_unit out.")
+        raise ValueError(message("unit.number-and-ids"))
     if schema is not None or isinstance(X, StreamedRows | EncodedRows):
-        raise ValueError("unit: the schema of these rows says which column identifies units.")
+        raise ValueError(message("unit.of-schema"))
     if is_stream(X):
-        raise ValueError(NO_IDS)
+        raise ValueError(message("unit.no-ids"))
     column = unit if isinstance(unit, str) else None
     if column is not None:
         if not is_frame(X) or _is_dask(X) or column not in X.columns:
-            raise ValueError("unit: a name must be that of a column of X, a data frame of pandas.")
+            raise ValueError(message("unit.no-column"))
         X, unit = X.drop(columns=column), X[column]
     from pandas import factorize
 
@@ -125,7 +99,7 @@ def take_ids(
         cells = ids.astype(object) if hasattr(ids, "astype") else [*ids]
         ids = np.array(cells, dtype=object)
     if ids.ndim != 1:
-        raise ValueError("unit must have one id for each row.")
+        raise ValueError(message("unit.length"))
     codes = factorize(ids)[0].astype(np.int64)
     codes[[_is_no_id(one) for one in ids.tolist()]] = -1
     return X, codes, Unit(ALL_ROWS, column)
@@ -145,10 +119,7 @@ def aligned(y: Any, X: Any) -> Any:
     """Return y, or refuse a series of pandas whose rows have other labels than those of a frame."""
     pandas = all(type(one).__module__.split(".")[0] == "pandas" for one in (X, y))
     if pandas and len(X) == len(y) and not X.index.equals(y.index):
-        raise ValueError(
-            "X and y have different indices, and would be paired by place: align them, or give "
-            "y.to_numpy() if places are right."
-        )
+        raise ValueError(message("rows.other-index"))
     return y
 
 
@@ -167,7 +138,7 @@ def checked(X: Any, schema: TableSchema | None, most_unreadable: float) -> Any:
         X = rows_of(X, schema, counts)
         report = counts.report(most_unreadable)
     if report is not None:
-        report.stop(CHECKED)
+        report.stop(message("rows.checked"))
     return X
 
 
@@ -184,23 +155,23 @@ def private_rows(
         if schema is not None:
             own = declared_classes(schema.classes)
             if list(estimator.classes) not in ([0, 1], own.tolist()):
-                raise ValueError("classes are not those of the schema's target: leave classes out.")
+                raise ValueError(message("classes.of-schema"))
             estimator.classes_ = own
     y = y if isinstance(y, str) else _numbers(estimator, y)
     rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y)
     if rows.n_rows > MOST_ROWS:
-        raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+        raise ValueError(message("rows.too-many", most=MOST_ROWS))
     if estimator.family.n_classes:
         refuse_strangers(rows)
     if ids is None:
         return rows
     if not isinstance(rows, ArrayRows):
-        raise ValueError(NO_IDS)
+        raise ValueError(message("unit.no-ids"))
     if len(ids) != rows.n_rows:
-        raise ValueError("unit must have one id for each row.")
+        raise ValueError(message("unit.length"))
     kept = ids >= 0
     if not kept.any():
-        raise ValueError(NO_ROW_COUNTS)
+        raise ValueError(message("rows.none-counts"))
     return rows.where(kept).owned(ids[kept])
 
 
@@ -213,7 +184,7 @@ def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return the rows of a raw table, as the schema of the estimator reads them."""
     schema = estimator.schema_
     if y is not None:
-        raise ValueError("the schema names the target's column; y must be None.")
+        raise ValueError(message("rows.target-in-schema"))
     if is_frame(X) and _is_dask(X):
         return _dask_rows_of_schema(estimator, X)
     if is_stream(X):
@@ -221,14 +192,10 @@ def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     elif is_in_memory(X):
         X = schema.encode(X)
     elif not isinstance(X, StreamedRows | EncodedRows):
-        raise ValueError(
-            "a model with a schema is fitted to the raw table, whose columns have names: a data "
-            "frame, a source that exports Arrow, or rows of dpscreen.scan or read_rows. Arrays do "
-            "not say which unit a row is of."
-        )
+        raise ValueError(message("rows.no-names"))
     names = X.reader.feature_names if isinstance(X, StreamedRows) else X.feature_names
     if names != schema.feature_names:
-        raise ValueError("these rows were read by a schema with other features.")
+        raise ValueError(message("rows.other-features"))
     return _rows(estimator, X, None)
 
 
@@ -264,9 +231,9 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any) -> RowSource:
     """Return rows that a schema read."""
     if y is not None:
-        raise ValueError("rows from a file bring their target along; y must be None.")
+        raise ValueError(message("rows.target-in-file"))
     if estimator.categories is not None:
-        raise ValueError("categories: rows that a schema read have theirs from the schema.")
+        raise ValueError(message("categories.of-schema"))
     estimator.missing_as_ = None  # they may have missing cells, which get a value
     unit = getattr(X, "unit", None)
     together = estimator.averages_units and unit is not None and unit.rows_per_unit > 1
@@ -274,16 +241,13 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
         rows = X.grouped() if together and X.n_rows else X
         return _named(estimator, rows, X.reader.feature_names)
     if not len(X):
-        raise ValueError(NO_ROW_COUNTS)
+        raise ValueError(message("rows.none-counts"))
     features, target, names = X.named_arrays()
     found = ArrayRows(*rows_and_target(estimator, features, target))
     if not together:
         return _named(estimator, found, names)
     if X.keys is None:
-        raise ValueError(
-            "rows of a unit may lie in several chunks, and count together: fit the rows of "
-            "read_rows, TableSchema.encode or dpscreen.scan, not those of stream_rows."
-        )
+        raise ValueError(message("unit.in-chunks"))
     return _named(estimator, found.owned(X.keys), names)
 
 
@@ -291,10 +255,7 @@ def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSour
     """Return the rows of a source that exports Arrow, whose columns but the target are features."""
     first = next(frames, None)
     if not isinstance(y, str) or first is None or y not in first.columns:
-        raise ValueError(
-            "rows of a database or a stream: y must be the name of the target's column, as the "
-            "order of rows is not defined. Give a source that has this column and the features."
-        )
+        raise ValueError(message("rows.stream-target"))
     estimator.columns_ = frame_columns(first.drop(columns=y), estimator.categories)
     if estimator.columns_ is None:
         del estimator.columns_
@@ -330,11 +291,7 @@ def _dask_rows_of_schema(estimator: BaseEstimator, X: Any) -> RowSource:
 
     schema = estimator.schema_
     if schema.unit is not None:
-        raise ValueError(
-            "rows of one unit may lie in several partitions of a Dask frame: write it as "
-            'X.to_parquet("folder"), and fit pyarrow.dataset.dataset("folder"), whose rows are '
-            "grouped first."
-        )
+        raise ValueError(message("unit.in-partitions"))
     names = schema.feature_names
     read = read_lazily(X, partial(_features_and_target, schema=schema), [*names, _TARGET])
     rows, _ = cluster_rows(read[list(names)], read[_TARGET])
@@ -370,10 +327,7 @@ def is_sparse(X: Any, columns: FrameColumns | None = None) -> bool:
 def in_memory(rows: RowSource) -> tuple[Array, Array]:
     """Return X and y of rows that are in memory."""
     if not isinstance(rows, ArrayRows):
-        raise ValueError(
-            "the published calibration sums floats and needs all rows in memory, as an array or a "
-            "data frame."
-        )
+        raise ValueError(message("published.rows"))
     return rows.X, rows.y
 
 
@@ -383,7 +337,7 @@ def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | N
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     if not rows.n_rows:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        raise ValueError(message("rows.none"))
     return rows
 
 
@@ -438,7 +392,7 @@ def scored_rows(estimator: BaseEstimator, X: Any, y: Any, weight: Any) -> tuple[
     if y is not None:
         return y, slice(None), weight
     if schema is None or not (is_frame(X) or is_in_memory(X)):
-        raise ValueError("y is needed: only a model with a schema takes it from a data frame.")
+        raise ValueError(message("rows.no-target"))
     target = schema.encode_target(X.compute() if _is_dask(X) else X)
     kept = ~np.isnan(target)
     return target[kept], kept, None if weight is None else np.asarray(weight)[kept]
@@ -512,9 +466,9 @@ def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
         raise
     except Exception as problem:  # whatever it is, its text must not get out
         kind = TypeError if isinstance(problem, TypeError) else ValueError
-        message = _without_values(str(problem), X)
+        told = _without_values(str(problem), X)
     # Raised out here so that the original is not even attached.
-    raise kind(message)
+    raise kind(told)
 
 
 def _refuse_text(X: Any, y: Any) -> None:
@@ -522,21 +476,21 @@ def _refuse_text(X: Any, y: Any) -> None:
     # Plain objects may be numbers, and are looked at one by one, later.
     columns = _columns_but(lambda one: str(one).lower() == "object" or is_number(one), X)
     if columns:
-        raise ValueError(NOT_NUMBERS.format(where=columns))
+        raise ValueError(not_numbers(columns))
     for name, values in (("X", X), ("y", y)):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
-            raise ValueError(NOT_NUMBERS.format(where=name) + TWO_LABELS * (name == "y"))
+            raise ValueError(not_numbers(name, target=name == "y"))
 
 
-def _without_values(message: str, X: Any) -> str:
-    if message.startswith(_NAMES_OF_COLUMNS):
-        return message  # column names are public, and the list of them is what helps
+def _without_values(text: str, X: Any) -> str:
+    if text.startswith(_NAMES_OF_COLUMNS):
+        return text  # column names are public, and the list of them is what helps
     for pattern, advice in _HARMLESS.items():
-        found = re.match(pattern, message)
+        found = re.match(pattern, text)
         if found:
             return f"{found.group()}. {advice}".rstrip()
     columns = _columns_but(is_number, X)
-    return NOT_NUMBERS.format(where=columns or "X and y") + TWO_LABELS * (not columns)
+    return not_numbers(columns or "X and y", target=not columns)
 
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
@@ -561,7 +515,7 @@ def _matrix(estimator: BaseEstimator, X: Any) -> Any:
     columns = _with_levels(estimator)
     frame = X if columns is None else columns.of_numbers(X)
     if any(dtype.fill_value != 0 for dtype in frame.dtypes):
-        raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
+        raise ValueError(message("rows.sparse-fill"))
     if any(map(is_truth, frame.dtypes)):
         import pandas as pd
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Objects
-from dpscreen._core.words import did_you_mean, some
+from dpscreen._core.messages import message, unknown
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.code import formula_of
@@ -121,9 +121,9 @@ class PrivateLinearModel(LinearModel):
             return self._in_table_units(found)
         quality = getattr(self, "quality_", None)
         if quality is None:
-            raise ValueError("prediction intervals need quality_, which this model does not have.")
+            raise ValueError(message("result.no-residual-size"))
         if not 0 < interval < 1:
-            raise ValueError("interval must lie between 0 and 1.")
+            raise ValueError(message("result.interval"))
         ends = found[:, None] + quality.residual_size(interval) * np.array([-1, 1])
         clipped = np.clip(ends, *self._predicts_within)
         return self._in_table_units(np.column_stack((found, clipped)))
@@ -227,9 +227,7 @@ class PrivateLinearModel(LinearModel):
 
         baseline = Baseline.of(self)
         if variable not in baseline.bounds:
-            numbers = list(baseline.bounds)
-            guess = did_you_mean(variable, numbers)
-            raise ValueError(f"no number is called {variable!r}: {some(numbers)}.{guess}")
+            raise ValueError(unknown("number", variable, tuple(baseline.bounds)))
         low, high = baseline.bounds[variable]
         values = np.linspace(low, high, n_points)
         design = self._features(self._moved(variable, [*values.tolist(), low / 2 + high / 2], at))

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message
 from dpscreen.families import Family
 from dpscreen.models.file import read
 from dpscreen.models.linear import PrivateLinearModel
@@ -53,7 +54,7 @@ columns_
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
         """Refuse with a TypeError: a loaded model is as it is."""
-        raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
+        raise TypeError(message("result.loaded-fit"))
 
     @property
     def _clips_to(self) -> Array | None:

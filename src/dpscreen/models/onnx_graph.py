@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dpscreen._core.messages import message
 from dpscreen.models.raw import (
     CELL,
     Cell,
@@ -40,7 +41,7 @@ def onnx_of(release: Release, *, force: bool = False) -> bytes:
     try:
         from onnx import checker, helper
     except ImportError:
-        raise ImportError("ONNX needs its library: pip install 'dpscreen[onnx]'.") from None
+        raise ImportError(message("export.onnx-missing")) from None
 
     model = raw_model_of(release)
     graph = _Graph()

@@ -11,16 +11,11 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
+from dpscreen._core.messages import message
 from dpscreen.rows.source import RowSource
 
 STRANGER = 2.0
 """What stands for a label that is neither class."""
-
-NOT_DECLARED = (
-    "Unknown label type: y must hold the two declared classes and nothing else, and holds others, "
-    "or nothing, in some row. Only binary classification is supported. Declare the labels in "
-    "classes=; 0 and 1 are what is declared by default, and what a schema makes of a target."
-)
 
 
 def declared_classes(given: Any) -> AnyArray:
@@ -34,7 +29,7 @@ def declared_classes(given: Any) -> AnyArray:
     finite = labels.dtype.kind != "f" or bool(np.isfinite(labels).all())
     known = labels.dtype.kind in "biufU" and labels.shape == (2,) and labels[0] != labels[1]
     if not (alike and finite and known):
-        raise ValueError("classes must be two different labels: texts, numbers or truths.")
+        raise ValueError(message("classes.two"))
     return labels
 
 
@@ -96,5 +91,5 @@ def refuse_strangers(rows: RowSource) -> RowSource:
     """Return the rows, or refuse targets that are neither class; nothing is booked yet."""
     if rows.target_total(strangers)[0]:
         rows.close()  # nobody else will: a cluster would keep them
-        raise ValueError(NOT_DECLARED)
+        raise ValueError(message("classes.not-declared"))
     return rows

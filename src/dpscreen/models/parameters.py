@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean
 from dpscreen.privacy.budget import ALL_ROWS
 
@@ -21,7 +22,7 @@ def positive(name: str, value: Any) -> float:
     """Return a positive, finite parameter as float."""
     number = _real(name, value)
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")
+        raise ValueError(message("parameter.positive", name=name, given=value))
     return number
 
 
@@ -44,7 +45,7 @@ def size(name: str, value: Any) -> float:
     """Return a positive parameter with which float64 can compute."""
     number = positive(name, value)
     if not LEAST <= number <= MOST:
-        raise ValueError(f"{name} must lie between {LEAST:g} and {MOST:g}; got {value!r}.")
+        raise ValueError(message("parameter.size", name=name, least=LEAST, most=MOST, given=value))
     return number
 
 
@@ -52,22 +53,21 @@ def share(name: str, value: Any) -> float:
     """Return a parameter that lies strictly between 0 and 1."""
     number = _real(name, value)
     if not 0 < number < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+        raise ValueError(message("parameter.share", name=name, given=value))
     return number
 
 
 def whole(name: str, value: Any, most: int | None = None) -> int:
     """Return a whole number of at least one."""
     if value is None:
-        raise ValueError(f"{name} must be given.")
+        raise ValueError(message("parameter.missing", name=name))
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number; got {type(value).__name__}.")
+        raise TypeError(_wrong_type(name, "a whole number", value))
     if value < 1:
-        raise ValueError(f"{name} must be at least 1; got {value!r}.")
-    number = int(value)
-    if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
-    return number
+        raise ValueError(message("parameter.least", name=name, given=value))
+    if most is not None and value > most:
+        raise ValueError(message("parameter.most", name=name, most=most, given=value))
+    return int(value)
 
 
 steps = partial(whole, most=MOST_STEPS)
@@ -85,15 +85,15 @@ def rows_per_unit(value: Any) -> int:
 def choice(name: str, value: Any, options: tuple[str | None, ...]) -> Any:
     """Return a parameter that must be one of a few words."""
     if not any(value is option or value == option for option in options):
-        known = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name} must be one of {known}; got {value!r}.")
+        known = ", ".join(map(repr, options))
+        raise ValueError(message("parameter.choice", name=name, known=known, given=value))
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """Return a yes-or-no parameter."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {type(value).__name__}.")
+        raise TypeError(_wrong_type(name, "True or False", value))
     return bool(value)
 
 
@@ -108,10 +108,10 @@ def schedule(name: str, value: Any, n_iter: int | None) -> Callable[[int], froze
         return lambda n: frozenset(range(1, n + 1) if value == "all" else (n,))
     several = isinstance(value, Iterable)
     if several and n_iter is None:
-        raise ValueError(f"{name}: a list of iterations needs n_iter.")
+        raise ValueError(message("parameter.iterations-unknown", name=name))
     listed = frozenset(whole(name, one) for one in (value if several else (value,)))
     if n_iter is not None and not (listed and max(listed) <= n_iter):
-        raise ValueError(f"{name} must name iterations between 1 and n_iter={n_iter}.")
+        raise ValueError(message("parameter.iterations", name=name, n_iter=n_iter))
     if several:
         return lambda _: listed
     (every,) = listed
@@ -120,10 +120,14 @@ def schedule(name: str, value: Any, n_iter: int | None) -> Callable[[int], froze
 
 def _real(name: str, value: Any) -> float:
     if value is None:
-        raise ValueError(f"{name} must be given: no default is right for every data set.")
+        raise ValueError(message("parameter.no-default", name=name))
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {type(value).__name__}.")
+        raise TypeError(_wrong_type(name, "a number", value))
     return float(value)
+
+
+def _wrong_type(name: str, wanted: str, value: Any) -> str:
+    return message("parameter.type", name=name, wanted=wanted, given=type(value).__name__)
 
 
 def declared_bounds(
@@ -140,20 +144,15 @@ def declared_bounds(
         pairs, n_numbers = _pairs("feature_bounds", feature_bounds), np.count_nonzero(~zero_one)
         if pairs.shape == feature.shape:  # one for each feature
             if (pairs[zero_one] != (0, 1)).any():
-                raise ValueError(
-                    "feature_bounds of truths and of levels are (0, 1); leave them out."
-                )
+                raise ValueError(message("bounds.of-levels"))
             feature = pairs
         elif pairs.shape in ((2,), (n_numbers, 2)):  # one for all numbers, or each of them
             feature[~zero_one] = pairs
         else:
-            raise ValueError(
-                f"feature_bounds must be one pair (low, high) or one pair for each of the "
-                f"{n_numbers} features; got shape {pairs.shape}."
-            )
+            raise ValueError(message("bounds.shape", n=n_numbers, shape=str(pairs.shape)))
     target = _pairs("target_bounds", target_bounds)
     if target.shape != (2,):
-        raise ValueError("target_bounds must be one pair (low, high).")
+        raise ValueError(message("bounds.target"))
     of_whom = [""] * len(feature) if names is None else [f" of {str(name)!r}" for name in names]
     for name, pairs, columns in (
         ("feature_bounds", feature, of_whom),
@@ -167,42 +166,38 @@ def declared_bounds(
             ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
         ):
             if not good.all():
-                raise ValueError(f"{name}{columns[int(np.argmin(good))]} must {demand}.")
+                whose = columns[int(np.argmin(good))]
+                raise ValueError(message("bounds.pair", name=name, whose=whose, demand=demand))
     return feature, target
 
 
 def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None, zero_one: Mask) -> list[Any]:
     """Return a pair for each feature; those of truths and levels may be left out."""
     if names is None:
-        raise ValueError("feature_bounds by name need a data frame with column names.")
+        raise ValueError(message("bounds.no-names"))
     names = list(names)
     usual = {name: (0.0, 1.0) for name, known in zip(names, zero_one, strict=True) if known}
     missing = [name for name in names if name not in given and name not in usual]
     unknown = [name for name in given if name not in names]
     if missing or unknown:
         guess = did_you_mean(str(unknown[0]), map(str, names)) if unknown else ""
-        raise ValueError(
-            "feature_bounds must name every column of numbers once: "
-            f"missing {missing}, unknown {unknown}.{guess}"
-        )
+        fields = {"missing": str(missing), "unknown": str(unknown), "guess": guess}
+        raise ValueError(message("bounds.names", **fields))
     return [given[name] if name in given else usual[name] for name in names]
 
 
 def _pairs(name: str, given: Any) -> Array:
     if given is None:
-        raise ValueError(
-            f"{name} must be given: bounds are a public statement about what values are possible, "
-            f"and are never learnt from the data."
-        )
+        raise ValueError(message("bounds.missing", name=name))
     try:
         return np.asarray(given, dtype=np.float64)
     except (ValueError, TypeError):
-        raise ValueError(f"{name} must hold pairs of numbers (low, high).") from None
+        raise ValueError(message("bounds.no-pairs", name=name)) from None
 
 
 def names(name: str, value: Any) -> tuple[str, ...]:
     """Return names of coefficients: one, or a list of them; none for None."""
     given = (value,) if isinstance(value, str) else () if value is None else value
     if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"{name} must be a list of names of coefficients.")
+        raise TypeError(message("parameter.names", name=name))
     return tuple(given)

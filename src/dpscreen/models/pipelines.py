@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message
 from dpscreen.models.code import Text
 from dpscreen.models.raw import CELL, Cell, Joint, Line, Lookup, RawModel, Term, raw_model_of
 from dpscreen.models.release import Release, statement_for
@@ -244,8 +245,12 @@ def _numbers(cell: Cell, named: bool) -> list[Step]:
 
     if not cell.declared:
         return [(pd.DataFrame.astype, {"dtype": np.float64})] if named else []
-    if not cell.plain:  # of a text, + raises an error
-        read: list[Step] = [(np.positive, {}), (pd.DataFrame.astype, {"dtype": np.float64})]
+    if not cell.plain:  # of a text there is no number, and the error says why
+        why = {"value": str(message("export.text-cells", name=cell.column)), "regex": True}
+        read: list[Step] = [
+            (pd.DataFrame.replace, {"to_replace": r"(?s)^.*$", **why}),
+            (pd.DataFrame.astype, {"dtype": np.float64}),
+        ]
     else:
         read = [*_texts(), *_as_numbers()]
     odd = [-np.inf, np.inf, *cell.missing]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpscreen._core.messages import message
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL
@@ -56,16 +57,9 @@ class SparseModel(ScalingModel):
         check.choice("inference", self.inference, (None, "split"))
         check.choice("solver", self.solver, ("auto", *SOLVERS))
         if self.inference is not None and unit.rows_per_unit > 1:
-            raise ValueError(
-                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
-                "so intervals that count them as if they were would be too short. "
-                f"{self.family.table.estimator} counts units."
-            )
+            raise ValueError(message("fit.split-of-units", model=self.family.table.estimator))
         if self.inference is not None and self.offset is not None:
-            raise ValueError(
-                f"inference='split' knows no offset: {self.family.table.estimator} has intervals "
-                "beside one."
-            )
+            raise ValueError(message("fit.split-with-offset", model=self.family.table.estimator))
         return replace(
             super()._settings(unit),
             radius=check.optional(check.size, "radius", self.radius),

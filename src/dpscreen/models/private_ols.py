@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpscreen._core.messages import message
 from dpscreen.models import parameters as check
 from dpscreen.models.base import Charges, FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL, check_finite
@@ -47,11 +48,7 @@ class TableEstimator(TableModel, ScalingModel):
 
     def _settings(self, unit: Unit) -> Choices:
         if unit.rows_per_unit > 1 and not unit.whole and unit.column is None:
-            raise ValueError(
-                f"{type(self).__name__} needs to know whose each row is, as rows of one unit are "
-                "not independent: in place of rows_per_unit, give fit(X, y, unit=ids), or the "
-                "table and a schema that names the column of the unit."
-            )
+            raise ValueError(message("unit.unknown-owners", model=type(self).__name__))
         for name in ("interest", "required"):
             check.names(name, getattr(self, name))
         return Choices(

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.messages import message
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.release import Release
 from dpscreen.tables.arithmetic import (
@@ -210,7 +211,7 @@ class Writer(ABC, Generic[T]):
                 return found
             case Pieces():
                 return self._pieces(of, leaf, 0)
-        raise NoFormula(f"{type(of).__name__} cannot be exported.")
+        raise AssertionError(f"{type(of).__name__} cannot be exported.")
 
     def _pieces(self, of: Pieces, leaf: Callable[[str], T], k: int) -> T:
         """Return the polynomial of a piece, by Horner's rule, or else the next ones."""
@@ -310,10 +311,7 @@ def _schema_of(release: Release) -> tuple[TableSchema, list[str]]:
         schema = TableSchema.from_dict(release.schema or {})
         schema.check()
     except SchemaProblem:
-        raise NoFormula(
-            "the schema in the model cannot be used, so it is not known what its cells mean. Save "
-            "the model with the schema of its table, or without one."
-        ) from None
+        raise NoFormula(message("export.schema")) from None
     return schema, described_features(schema, release.names, named=release.named)
 
 
@@ -323,7 +321,7 @@ def described_features(schema: TableSchema, names: Sequence[str], *, named: bool
     every = [one for name in schema.columns for one in schema.field(name).every_feature]
     listed = list(names) if named else own
     if listed not in (own, every) or len(listed) != len(names):
-        raise NoFormula("the schema in the model does not describe its features.")
+        raise NoFormula(message("export.features"))
     return listed
 
 

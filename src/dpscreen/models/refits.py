@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Words
+from dpscreen._core.messages import message
 from dpscreen.privacy.budget import ZCDP
 from dpscreen.rows.marks import mixed
 from dpscreen.rows.source import ArrayRows
@@ -66,14 +67,8 @@ def count_fit(values: Words | None, cost: ZCDP, delta: float) -> None:
             tally = Tally(known.fits + tally.fits, known.spent + tally.spent, both)
         _TALLIES.append(tally)
     if tally.fits > 1:
-        warnings.warn(
-            f"these rows, or some of them, were fitted {tally.fits} times in this process, and "
-            "every fit spends its budget again: together epsilon "
-            f"{tally.spent.epsilon(delta):.4g} at delta {delta:g}. Each further fit, those of a "
-            "search over settings among them, adds to it; a ledger keeps count for good.",
-            RefitWarning,
-            stacklevel=3,
-        )
+        spent = {"epsilon": tally.spent.epsilon(delta), "delta": delta}
+        warnings.warn(message("fit.again", fits=tally.fits, **spent), RefitWarning, stacklevel=3)
 
 
 def values_of(rows: Any) -> Words | None:

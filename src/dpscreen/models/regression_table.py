@@ -15,17 +15,10 @@ import numpy as np
 from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import (
-    did_you_mean,
-    listed,
-    prose,
-    some,
-)
+from dpscreen._core.messages import message, unknown
+from dpscreen._core.words import listed, prose, some
 from dpscreen.families import GAUSSIAN, Family
-from dpscreen.models.contrasts import (
-    ContrastResults,
-    linear_hypotheses,
-)
+from dpscreen.models.contrasts import Combinations, ContrastResults, linear_hypotheses
 from dpscreen.models.intervals import (
     CLUSTERED,
     MEANING,
@@ -58,7 +51,7 @@ def constant_beside(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class WaldTest:
-    """Whether several coefficients are zero together: F with its degrees of freedom, and p.
+    """Whether hypotheses hold together, or coefficients are `zero`: F with its degrees of freedom.
 
     `untested` were asked for too, but have no interval, so the test says nothing about them;
     those of them that are `left_out` are not in the model, either.
@@ -71,12 +64,13 @@ class WaldTest:
     pvalue: float
     untested: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    zero: bool = True
 
     def __str__(self) -> str:
         p = f"= {self.pvalue:.4g}" if self.pvalue >= 0.0001 else "< 0.0001"
         told = (
-            f"{listed(self.names)} together zero: F({self.df_num}, {self.df_denom:.0f}) = "
-            f"{self.statistic:.4g}, p {p}"
+            f"{listed(self.names)} together{' zero' * self.zero}: "
+            f"F({self.df_num}, {self.df_denom:.0f}) = {self.statistic:.4g}, p {p}"
         )
         inside = [name for name in self.untested if name not in self.left_out]
         why = ((inside, "without an interval"), (self.left_out, "not in the model"))
@@ -87,13 +81,17 @@ def places_of(asked: Sequence[str], names: Sequence[str]) -> list[int]:
     """Return where coefficients stand among names; a category stands for its levels."""
     found: list[int] = []
     for name in asked:
-        of = [j for j, one in enumerate(names) if one == name]
-        of = of or [j for j, one in enumerate(names) if one.startswith(f"{name}=")]
+        of = stands_for(name, names)
         if not of:
-            guess = did_you_mean(name, names)
-            raise ValueError(f"no feature is called {name!r}: {some(names)}.{guess}")
+            raise ValueError(unknown("feature", name, names))
         found += [j for j in of if j not in found]
     return found
+
+
+def stands_for(name: str, names: Sequence[str]) -> list[int]:
+    """Return where the coefficients stand that a name is of; none if it is none."""
+    of = [j for j, one in enumerate(names) if one == name]
+    return of or [j for j, one in enumerate(names) if one.startswith(f"{name}=")]
 
 
 class TableReadings:
@@ -125,10 +123,8 @@ class TableReadings:
         tails = stdtr(self._table.freedom, -np.abs(self.tvalues.to_numpy()))
         return self._table.series(2 * tails, "P>|t|")
 
-    def conf_int(
-        self, level: float = 0.95, *, alpha: float | None = None, constant: bool = False
-    ) -> pd.DataFrame:
-        """Return each feature's interval, in columns low and high; NaN where there is none.
+    def conf_int(self, level: float = 0.95, *, alpha: float | None = None) -> pd.DataFrame:
+        """Return each coefficient's interval, in columns low and high; NaN where there is none.
 
         Parameters
         ----------
@@ -136,22 +132,16 @@ class TableReadings:
             The coverage of such an interval; one at a time, not all together. At least 0.5.
         alpha : float, default=None
             One minus the coverage, as other software has it: alpha=0.1 is level=0.9.
-        constant : bool, default=False
-            Whether a last row, const, is for the intercept, as in `params` and `cov_params`.
         """
         import pandas as pd
 
         level = level if alpha is None else 1 - alpha
         if level < LEAST_LEVEL:
-            raise ValueError(
-                f"an interval that covers its coefficient {level:.0%} of the time is hardly meant: "
-                "level is 0.95 where other software says alpha=0.05."
-            )
+            raise ValueError(message("result.alpha-as-level", level=level))
         table, middle = self._table, self.params.to_numpy()
         half = table.half_widths(level)
         ends = {"low": middle - half, "high": middle + half}
-        found = pd.DataFrame(ends, index=pd.Index(table.names))
-        return found if constant else found.iloc[: table.n_features]
+        return pd.DataFrame(ends, index=pd.Index(table.names))
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of all coefficients, privacy noise included."""
@@ -161,29 +151,41 @@ class TableReadings:
         told = np.where(np.outer(table.given, table.given), table.covariance, np.nan)
         return pd.DataFrame(told, index=list(table.names), columns=list(table.names))
 
-    def wald_test(self, names: str | Sequence[str]) -> WaldTest:
-        """Test whether several coefficients are zero together; print the result.
+    def wald_test(self, hypotheses: Any) -> WaldTest:
+        """Test whether several linear hypotheses hold together; print the result.
 
-        `names` are features; the name of a category stands for all of its levels.
+        They are given as in `t_test`, or as names of features, which are zero together; the name of
+        a category stands for all of its levels.
         """
         table = self._table
-        places = places_of([names] if isinstance(names, str) else names, table.names)
-        told = [table.names[place] for place in places]
-        there = [place for place in places if table.given[place]]
-        if not there:
-            raise ValueError(f"there is no interval for {some(told)}, so nothing to test.")
-        values, freedom = table.coefficients[there], float(table.freedom[there].min())
-        covariance = table.covariance[np.ix_(there, there)]
-        statistic = float(values @ np.linalg.solve(covariance, values)) / len(there)
-        untested = tuple(table.names[place] for place in places if not table.given[place])
+        asked = [hypotheses] if isinstance(hypotheses, str) else hypotheses
+        zero = all(isinstance(one, str) and stands_for(one, table.names) for one in asked)
+        if zero:
+            places = places_of(asked, table.names)
+            weights, values = np.eye(len(table.names))[places], np.zeros(len(places))
+            names = tuple(table.names[place] for place in places)
+        else:
+            weights, values, names = self._hypotheses(hypotheses)
+        found = Combinations.of(table, weights)
+        there = found.sd > 0
+        if not there.any():
+            raise ValueError(message("result.nothing-to-test", names=names))
+        tested, moved = weights[there], (found.effect - values)[there]
+        if np.linalg.matrix_rank(tested) < len(tested):
+            raise ValueError(message("result.redundant"))
+        freedom = float(found.df_denom[there].min())
+        inverse = np.linalg.solve(tested @ table.covariance @ tested.T, moved)
+        statistic = float(moved @ inverse) / len(tested)
+        untested = tuple(name for name, given in zip(names, there, strict=True) if not given)
         return WaldTest(
-            names=tuple(table.names[place] for place in there),
+            names=tuple(name for name, given in zip(names, there, strict=True) if given),
             statistic=statistic,
-            df_num=len(there),
+            df_num=len(tested),
             df_denom=freedom,
-            pvalue=float(fdtrc(len(there), freedom, statistic)),
+            pvalue=float(fdtrc(len(tested), freedom, statistic)),
             untested=untested,
             left_out=tuple(name for name in untested if name in table.left_out),
+            zero=zero,
         )
 
     def t_test(self, hypotheses: Any) -> ContrastResults:
@@ -202,18 +204,20 @@ class TableReadings:
             `effect`, `sd`, `tvalue`, `pvalue`, `conf_int()`, `summary_frame()`; NaN where a
             coefficient has no interval. Print it.
         """
-        table = self._table
-        if isinstance(hypotheses, str) or all(isinstance(one, str) for one in hypotheses):
-            text = hypotheses if isinstance(hypotheses, str) else ", ".join(hypotheses)
-            weights, values, names = linear_hypotheses(text, table.names)
-        else:
-            weights = np.atleast_2d(np.asarray(hypotheses, dtype=np.float64))
-            values, names = np.zeros(len(weights)), tuple(f"c{j}" for j in range(len(weights)))
-        if weights.ndim != 2 or weights.shape[1] != len(table.names):
-            raise ValueError(f"L must have {len(table.names)} columns, one for each coefficient.")
+        weights, values, names = self._hypotheses(hypotheses)
         return ContrastResults.of(
-            table, weights, title="Linear hypotheses", names=names, values=values
+            self._table, weights, title="Linear hypotheses", names=names, values=values
         )
+
+    def _hypotheses(self, given: Any) -> tuple[Array, Array, tuple[str, ...]]:
+        """Return L and q of hypotheses Lβ = q, and each as text."""
+        names = self._table.names
+        if isinstance(given, str) or all(isinstance(one, str) for one in given):
+            return linear_hypotheses(given if isinstance(given, str) else ", ".join(given), names)
+        weights = np.atleast_2d(np.asarray(given, dtype=np.float64))
+        if weights.ndim != 2 or weights.shape[1] != len(names):
+            raise ValueError(message("result.matrix", columns=len(names)))
+        return weights, np.zeros(len(weights)), tuple(f"c{j}" for j in range(len(weights)))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """Return the table in the layout of R's broom: a row for each term, the constant last.
@@ -332,7 +336,7 @@ class RegressionTable(TableReadings):
 
     def frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return all columns of the table as it is printed, the constant last."""
-        found = self.conf_int(level, constant=True)  # by place: a column may be called const
+        found = self.conf_int(level)  # by place: a column may be called const
         for place, part in enumerate((self.params, self.bse, self.tvalues, self.pvalues)):
             found.insert(place, part.name, part.to_numpy())
         return found
@@ -340,7 +344,7 @@ class RegressionTable(TableReadings):
     def half_widths(self, level: float) -> Array:
         """Return how far intervals reach from coefficients; NaN where there is none."""
         if not 0 < level < 1:
-            raise ValueError("level must lie between 0 and 1.")
+            raise ValueError(message("result.level-range"))
         quantiles = stdtrit(self.freedom, 0.5 + level / 2)
         return np.asarray(quantiles * self.bse.to_numpy())
 
@@ -412,13 +416,13 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
     for name, array in arrays.items():
         if array.shape != shapes.get(name, (k,)):
             what = "feature" if name == "scales" else "coefficient"
-            raise ValueError(f"the regression table must have one entry for each {what}.")
+            raise ValueError(message("model-file.table-size", what=what))
     if len(left_out) != len(found["left_out"]):
-        raise ValueError("the regression table must have each feature once.")
+        raise ValueError(message("model-file.table-twice"))
     if not (covariance == covariance.T).all() or (np.diag(covariance) < 0).any():
-        raise ValueError("a covariance must be symmetric, with a diagonal that is not negative.")
+        raise ValueError(message("model-file.covariance"))
     if any(j >= d for j in left_out):
-        raise ValueError("a feature is left out that the model does not have.")
+        raise ValueError(message("model-file.left-out"))
     return RegressionTable(
         names=names,
         target_scale=float(found["target_scale"]),

@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.messages import message
 from dpscreen._core.words import (
     LINEAR,
     PER_CENT,
     WIDTH,
     YEAR,
     EffectScale,
-    listed,
     nice_step,
     number,
     outcome,
     plain,
     prose,
     shortened,
-    some,
 )
 from dpscreen.families import GAUSSIAN, Family
 from dpscreen.families.quality import Measure, Measured
@@ -143,7 +142,7 @@ class Release:
         """Return the columns of a frame that the features are made of."""
         columns = FrameColumns.of_features(self.names, self.categories)
         if columns is None:
-            raise ValueError("the features are not those that the categories give.")
+            raise ValueError(message("model-file.categories"))
         return columns
 
     @cached_property
@@ -281,12 +280,12 @@ ABOUT = ("target", "author", "date", "purpose")
 
 def checked_about(about: Mapping[str, Any]) -> dict[str, str]:
     """Return what people say of a model, on one line each; refuse what is not known."""
-    strangers = [name for name in about if name not in ABOUT]
+    strangers = tuple(name for name in about if name not in ABOUT)
     if strangers:
-        raise ValueError(f"about may hold {listed(ABOUT)}; not {some(strangers)}.")
+        raise ValueError(message("about.unknown", known=ABOUT, names=strangers))
     told = {name: prose(str(about[name])) for name in ABOUT if about.get(name)}
     if any(len(text) > LONGEST_ABOUT for text in told.values()):
-        raise ValueError(f"what is said about a model may have {LONGEST_ABOUT} signs each.")
+        raise ValueError(message("about.long", most=LONGEST_ABOUT))
     return told
 
 
@@ -369,5 +368,5 @@ def statement_for(release: Release, *, force: bool = False) -> dict[str, Any]:
     """
     told = prose(promise_of(release.statement))
     if not (release.statement.holds or force):
-        raise NotPrivate(f"{told} It is exported only by force (force=True, --force).")
+        raise NotPrivate(message("export.not-private", promise=told))
     return {"privacy": told, "statement": release.statement.to_dict()}

@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from dpscreen._core.words import some
+from dpscreen._core.messages import message
 
 INSTEAD = {
-    "preprocessing": "bounds (feature_bounds) replace scaling, and categories= or a schema lists "
-    "the levels",
-    "impute": "a schema declares a fill, or the released centre counts",
-    "feature_selection": "PrivateLasso selects inside its budget",
-    "decomposition": "PrivateLasso selects inside its budget",
+    "preprocessing": "bounds",
+    "impute": "fill",
+    "feature_selection": "selects",
+    "decomposition": "selects",
 }
 """What replaces a step inside the budget, by the module of scikit-learn that it is from."""
-_OTHERWISE = "use a step that looks at one row at a time, and at public numbers"
+_OTHERWISE = "by-row"
 _PUBLIC = {"n_features_in_", "feature_names_in_", "n_output_features_", "n_features_out_"}
 
 
@@ -56,11 +55,8 @@ def refuse_learnt_steps() -> None:
     advice = dict.fromkeys(
         INSTEAD.get(name[1], _OTHERWISE) if name[0] == "sklearn" else _OTHERWISE for name in modules
     )
-    raise LearntStep(
-        f"{some(list(found))} learnt from the rows before the private model, without noise: "
-        f"the fit would not be private. Leave it out: {'; '.join(advice)}. What was fitted to "
-        "public rows is taken as it is in sklearn.frozen.FrozenEstimator. Nothing was booked."
-    )
+    instead = "; ".join(message(f"step.{one}") for one in advice)
+    raise LearntStep(message("step.learnt", steps=tuple(found), instead=instead))
 
 
 def _callers() -> Iterator[Any]:

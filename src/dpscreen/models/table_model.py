@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.words import listed
+from dpscreen._core.messages import message
 from dpscreen.models.contrasts import Baseline, ContrastResults, PredictionResults
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.regression_table import RegressionTable, TableReadings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NOT_KEPT = (
-    "fitted values and residuals are a number for each private row, so a private model keeps none. "
-    "predict(X) computes them; they are as private as X."
-)
 
 
 class TableModel(TableReadings, PrivateLinearModel):
@@ -32,13 +27,13 @@ class TableModel(TableReadings, PrivateLinearModel):
     @property
     def rsquared(self) -> float:
         """Return the released R²; NaN if it is not known (`quality_.r2_reason` says why)."""
-        measures = [one.name for one in self.family.quality_type.measures]
+        measures = tuple(one.name for one in self.family.quality_type.measures)
         if "r2" not in measures:
-            raise AttributeError(f"this model has no R²; quality_ has {listed(measures)}.")
+            raise AttributeError(message("result.no-r2", measures=measures))
         quality = getattr(self, "quality_", None)
         if quality is None:
             check_is_fitted(self)
-            raise AttributeError("rsquared was not released: fit with quality=True.")
+            raise AttributeError(message("result.r2-not-released"))
         return float(quality.r2)
 
     @property
@@ -50,7 +45,7 @@ class TableModel(TableReadings, PrivateLinearModel):
     @property
     def fittedvalues(self) -> NoReturn:
         """Refuse with an AttributeError: a number for each private row is not kept."""
-        raise AttributeError(NOT_KEPT)
+        raise AttributeError(message("result.row-values"))
 
     resid = fittedvalues
 
@@ -68,7 +63,7 @@ class TableModel(TableReadings, PrivateLinearModel):
         """
         table = self._table
         if len(table.names) == table.n_features:
-            raise ValueError("mean predictions need a constant: fit with fit_intercept=True.")
+            raise ValueError(message("result.no-constant"))
         design = self._features(rows)
         weights = np.column_stack((design, np.ones(len(design))))
         index = getattr(rows, "index", None)
@@ -117,6 +112,5 @@ class TableModel(TableReadings, PrivateLinearModel):
         """Return exponentials of the features' coefficients and of the ends of their intervals."""
         import pandas as pd
 
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename(name)
-        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+        found = pd.concat([self.params.rename(name), self.conf_int(level)], axis=1)
+        return pd.DataFrame(np.exp(found.iloc[: self._table.n_features]))

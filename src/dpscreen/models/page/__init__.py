@@ -137,7 +137,7 @@ def feature_table(release: Release, summary: Summary) -> tuple[list[str], Cells]
         rows.append((shortened(row.feature, 60), summary.marks.get(j, ""), cells))
     constant = {"Coefficient": figure(release.intercept)}
     if table is not None and table.given[table.n_features :].any():
-        low, high = table.conf_int(constant=True).iloc[-1]
+        low, high = table.conf_int().iloc[-1]
         constant |= {
             "Coefficient": figure(float(table.params.iloc[-1])),  # which the interval is of
             "95 % interval": NOTHING if scale.ratio else _span(low, high),
