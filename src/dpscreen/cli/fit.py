@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.messages import message
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
     ABOUT,
@@ -172,11 +173,10 @@ def command(**given: Any) -> None:
     ready = prepared(given)
     if ready.options.dry_run:
         from dpscreen.cli._fit_dry_run import show_plan
-        from dpscreen.models.base import WEAK_DELTA
 
         show_plan(ready)
         if ready.options.delta * (ready.options.rows_public or 0) >= 1:  # as a fit would
-            warn(WEAK_DELTA)
+            warn(message("fit.weak-delta"))
         check_budget(ready)
         return
     check_budget(ready)

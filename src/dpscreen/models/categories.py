@@ -212,9 +212,9 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
 
 def not_numbers(where: str, *, target: bool = False) -> Message:
     """Return that something holds no numbers; of a target, which model takes two labels."""
-    found = message("rows.not-numbers", where=where)
+    found = message("input.not-numbers", where=where)
     model = BINOMIAL.sparse.estimator
-    return message("rows.two-labels", found=found, model=model) if target else found
+    return message("input.two-labels", found=found, model=model) if target else found
 
 
 def _calls_within() -> int:

@@ -425,7 +425,9 @@ class _Sql(Writer[Any]):
 
 def _with_booleans(values: Mapping[Level, float]) -> Mapping[Level, float]:
     """Return what levels add; booleans too where levels are words that databases read as such."""
-    truths = {YES_NO.get(str(level).lower(), ""): adds for level, adds in values.items()}
+    truths: dict[Level, float] = {
+        YES_NO.get(str(level).lower(), ""): adds for level, adds in values.items()
+    }
     return {**truths, **values} if truths.keys() == {"true", "false"} else values
 
 

@@ -182,8 +182,8 @@ def decoded(content: bytes) -> Release:
         release = _release(found)
         for fault in contradictions(release):
             raise ValueError(fault)
-    except ValueError as error:
-        raise ModelFileProblem(message("model-file.contradiction", fault=error.args[0])) from None
+    except ValueError as problem:
+        raise ModelFileProblem(message("model-file.contradiction", fault=problem.args[0])) from None
     return release
 
 

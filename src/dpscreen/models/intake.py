@@ -119,7 +119,7 @@ def aligned(y: Any, X: Any) -> Any:
     """Return y, or refuse a series of pandas whose rows have other labels than those of a frame."""
     pandas = all(type(one).__module__.split(".")[0] == "pandas" for one in (X, y))
     if pandas and len(X) == len(y) and not X.index.equals(y.index):
-        raise ValueError(message("rows.other-index"))
+        raise ValueError(message("input.other-index"))
     return y
 
 
@@ -138,7 +138,7 @@ def checked(X: Any, schema: TableSchema | None, most_unreadable: float) -> Any:
         X = rows_of(X, schema, counts)
         report = counts.report(most_unreadable)
     if report is not None:
-        report.stop(message("rows.checked"))
+        report.stop(message("input.checked"))
     return X
 
 
@@ -160,7 +160,7 @@ def private_rows(
     y = y if isinstance(y, str) else _numbers(estimator, y)
     rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y)
     if rows.n_rows > MOST_ROWS:
-        raise ValueError(message("rows.too-many", most=MOST_ROWS))
+        raise ValueError(message("input.too-many", most=MOST_ROWS))
     if estimator.family.n_classes:
         refuse_strangers(rows)
     if ids is None:
@@ -171,7 +171,7 @@ def private_rows(
         raise ValueError(message("unit.length"))
     kept = ids >= 0
     if not kept.any():
-        raise ValueError(message("rows.none-counts"))
+        raise ValueError(message("input.none-counts"))
     return rows.where(kept).owned(ids[kept])
 
 
@@ -184,7 +184,7 @@ def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return the rows of a raw table, as the schema of the estimator reads them."""
     schema = estimator.schema_
     if y is not None:
-        raise ValueError(message("rows.target-in-schema"))
+        raise ValueError(message("input.target-in-schema"))
     if is_frame(X) and _is_dask(X):
         return _dask_rows_of_schema(estimator, X)
     if is_stream(X):
@@ -192,10 +192,10 @@ def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     elif is_in_memory(X):
         X = schema.encode(X)
     elif not isinstance(X, StreamedRows | EncodedRows):
-        raise ValueError(message("rows.no-names"))
+        raise ValueError(message("input.no-names"))
     names = X.reader.feature_names if isinstance(X, StreamedRows) else X.feature_names
     if names != schema.feature_names:
-        raise ValueError(message("rows.other-features"))
+        raise ValueError(message("input.other-features"))
     return _rows(estimator, X, None)
 
 
@@ -231,7 +231,7 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any) -> RowSource:
     """Return rows that a schema read."""
     if y is not None:
-        raise ValueError(message("rows.target-in-file"))
+        raise ValueError(message("input.target-in-file"))
     if estimator.categories is not None:
         raise ValueError(message("categories.of-schema"))
     estimator.missing_as_ = None  # they may have missing cells, which get a value
@@ -241,7 +241,7 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
         rows = X.grouped() if together and X.n_rows else X
         return _named(estimator, rows, X.reader.feature_names)
     if not len(X):
-        raise ValueError(message("rows.none-counts"))
+        raise ValueError(message("input.none-counts"))
     features, target, names = X.named_arrays()
     found = ArrayRows(*rows_and_target(estimator, features, target))
     if not together:
@@ -255,7 +255,7 @@ def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSour
     """Return the rows of a source that exports Arrow, whose columns but the target are features."""
     first = next(frames, None)
     if not isinstance(y, str) or first is None or y not in first.columns:
-        raise ValueError(message("rows.stream-target"))
+        raise ValueError(message("input.stream-target"))
     estimator.columns_ = frame_columns(first.drop(columns=y), estimator.categories)
     if estimator.columns_ is None:
         del estimator.columns_
@@ -337,7 +337,7 @@ def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | N
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     if not rows.n_rows:
-        raise ValueError(message("rows.none"))
+        raise ValueError(message("input.none"))
     return rows
 
 
@@ -392,7 +392,7 @@ def scored_rows(estimator: BaseEstimator, X: Any, y: Any, weight: Any) -> tuple[
     if y is not None:
         return y, slice(None), weight
     if schema is None or not (is_frame(X) or is_in_memory(X)):
-        raise ValueError(message("rows.no-target"))
+        raise ValueError(message("input.no-target"))
     target = schema.encode_target(X.compute() if _is_dask(X) else X)
     kept = ~np.isnan(target)
     return target[kept], kept, None if weight is None else np.asarray(weight)[kept]
@@ -515,7 +515,7 @@ def _matrix(estimator: BaseEstimator, X: Any) -> Any:
     columns = _with_levels(estimator)
     frame = X if columns is None else columns.of_numbers(X)
     if any(dtype.fill_value != 0 for dtype in frame.dtypes):
-        raise ValueError(message("rows.sparse-fill"))
+        raise ValueError(message("input.sparse-fill"))
     if any(map(is_truth, frame.dtypes)):
         import pandas as pd
 

@@ -65,9 +65,10 @@ def whole(name: str, value: Any, most: int | None = None) -> int:
         raise TypeError(_wrong_type(name, "a whole number", value))
     if value < 1:
         raise ValueError(message("parameter.least", name=name, given=value))
-    if most is not None and value > most:
+    number = int(value)
+    if most is not None and number > most:
         raise ValueError(message("parameter.most", name=name, most=most, given=value))
-    return int(value)
+    return number
 
 
 steps = partial(whole, most=MOST_STEPS)
