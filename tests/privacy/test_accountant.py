@@ -15,7 +15,6 @@ from dpscreen.privacy import (
     BudgetExceeded,
     DiscreteGaussian,
     GaussianVector,
-    LaplaceNoisyMax,
     Noise,
     NoisyMax,
     SeededNoise,
@@ -129,15 +128,6 @@ def test_uses_are_grouped_by_purpose_and_value_in_order_of_first_use():
     )
     total = sum((use.count * use.mechanism.cost for use in accountant.uses), ZCDP.free())
     assert total == accountant.spent
-
-
-def test_the_published_calibration_books_and_claims_no_cost():
-    accountant = Accountant(SeededNoise(0), limit=None)
-    step, screening = LaplaceNoisyMax(1.0, 0.001), ThresholdedNoisyMin(1.0, 0.001)
-    book(accountant, step, 500)
-    book(accountant, screening, 2)
-    assert accountant.spent == ZCDP.free()
-    assert [(use.mechanism, use.count) for use in accountant.uses] == [(step, 500), (screening, 2)]
 
 
 def test_a_mechanism_without_a_proved_cost_has_no_place_under_a_limit():

@@ -100,20 +100,12 @@ def test_draws_are_independent_of_each_other():
     assert abs(sign) * np.sqrt(draws.size) < stats.norm.isf(ALARM / 2)
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**12)])
-def test_noise_far_below_the_unit_is_zero(variance):
-    assert not discrete_gaussian(variance, 3_000, SeededNoise("narrow")).any()
-
-
-@pytest.mark.parametrize(
-    "variance", [Fraction(0), Fraction(-1), Fraction(2**110), Fraction(10**40)]
-)
-def test_a_variance_out_of_range_is_refused(variance):
-    with pytest.raises(ValueError, match="standard deviation"):
-        discrete_gaussian(variance, 3, SeededNoise(1))
-
-
-def test_the_largest_variance_does_not_overflow():
+def test_variances_at_the_ends():
+    for variance in (Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**12)):
+        assert not discrete_gaussian(variance, 3_000, SeededNoise("narrow")).any()
+    for variance in (Fraction(0), Fraction(-1), Fraction(2**110), Fraction(10**40)):
+        with pytest.raises(ValueError, match="standard deviation"):
+            discrete_gaussian(variance, 3, SeededNoise(1))
     draws = discrete_gaussian(Fraction(2**110) - Fraction(1, 3), 20_000, SeededNoise("largest"))
     assert np.abs(draws).max() < 8 * 2**55
     assert draws.std() == pytest.approx(2**55, rel=0.04)

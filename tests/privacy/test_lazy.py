@@ -97,20 +97,13 @@ def test_digits_on_the_threshold_are_decided_by_as_many_words_as_it_takes(x, n_d
             assert script.left == []
 
 
-@pytest.mark.parametrize("digits", [0, 1, 2**40 - 1])
-def test_exp_of_zero_needs_no_words(digits):
-    assert below_exponential(digits, 40, Fraction(0), Script())
-
-
-def test_a_hopeless_exponent_needs_words_only_while_all_digits_are_zero():
-    x = Fraction(3000)  # exp(−x) ≈ 2^−4328
-    assert not below_exponential(1, 40, x, Script())
-    assert not below_exponential(0, 40, x, Script([0, 0, 1]))
-
-
-def test_a_huge_exponent_is_decided_without_writing_it_out():
-    # exp(−10^12) as a fraction would fill the memory.
-    assert not below_exponential(1, 40, Fraction(10**12), Script())
+def test_what_is_hopeless_or_certain_needs_no_words():
+    for digits in (0, 1, 2**40 - 1):
+        assert below_exponential(digits, 40, Fraction(0), Script())
+    for x in (3000, 10**12):  # exp(−x) as a fraction would fill the memory
+        assert not below_exponential(1, 40, Fraction(x), Script())
+    # and only while all digits are zero: exp(−3000) ≈ 2^−4328
+    assert not below_exponential(0, 40, Fraction(3000), Script([0, 0, 1]))
     assert not below_exponential(0, 40, Fraction(10**12), Script([0, 7]))
 
 

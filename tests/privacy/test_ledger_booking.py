@@ -78,10 +78,7 @@ def test_a_reservation_says_who_what_and_when(ledger):
     booked = ledger.reserve(cost, purpose="income model", detail="DP-FW, 30 steps")
     assert (booked.number, booked.cost, booked.purpose) == (1, cost, "income model")
     assert (booked.library, booked.detail) == (__version__, "DP-FW, 30 steps")
-    assert booked.who
-    at = datetime.fromisoformat(booked.at)
-    assert at.utcoffset() == timedelta(0)
-    assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(booked.at)) < timedelta(minutes=5)
     assert ledger.reserve(cost, purpose="again", who="Ada").who == "Ada"
     assert ledger.entries()[0] == booked
     assert ledger.head == ledger.entries()[-1].hash
@@ -133,14 +130,6 @@ def test_a_sum_stays_short_and_never_books_too_little(costs):
     assert spent.rho.denominator.bit_length() <= LONGEST_SUM + 257
 
 
-def test_short_sums_are_exact_and_long_ones_round_up():
-    assert bookable(ZCDP(Fraction(1, 3)), ZCDP(Fraction(1, 7))) == ZCDP(Fraction(1, 7))
-    long = ZCDP(Fraction(1, 3**3000))
-    assert long < bookable(ZCDP.free(), long) == ZCDP(Fraction(1, FINEST_UNIT))
-    third = ZCDP(Fraction(1, 3) + Fraction(1, 3**3000))
-    assert third < bookable(ZCDP.free(), third) < third + ZCDP(Fraction(1, FINEST_UNIT))
-
-
 def test_a_refusal_names_what_remains_and_books_nothing(ledger):
     ledger.reserve(ledger.total / 2, purpose="half")
     with pytest.raises(BudgetRefused) as refused:
@@ -184,21 +173,14 @@ def test_a_reservation_needs_a_cost_and_a_purpose(ledger, cost, purpose, problem
 @pytest.mark.parametrize(
     "changes",
     [
-        {"epsilon": 0},
-        {"epsilon": -1},
-        {"epsilon": float("nan")},
-        {"epsilon": float("inf")},
-        {"delta": 0},
-        {"delta": 1},
+        *({"epsilon": one} for one in (0, -1, float("nan"), float("inf"))),
+        *({"delta": one} for one in (0, 1)),
+        *({"dataset": f"a{one}b"} for one in ("\x1b[2J", "\x00", "\ud800")),
+        *({"timeout": one} for one in (-1, float("nan"))),
         {"dataset": ""},
-        {"dataset": "a\x1b[2Jb"},
-        {"dataset": "a\x00b"},
-        {"dataset": "a\ud800b"},
         {"note": "=1+1"},
         {"note": "x" * 2001},
         {"declared": {"": "x"}},
-        {"timeout": -1},
-        {"timeout": float("nan")},
     ],
 )
 def test_a_ledger_that_cannot_be_leaves_no_file(tmp_path, changes):
@@ -253,7 +235,7 @@ HOMES = "one value of the column 'home' (at most 2 rows)"
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "fits"),
+    ("known", "second", "fits"),
     [
         (ROWS, ROWS, True),
         (ROWS, FIVE, False),
@@ -267,50 +249,37 @@ HOMES = "one value of the column 'home' (at most 2 rows)"
         (PEOPLE, ROWS, False),
         ("", PEOPLE, True),
         (PEOPLE, "", True),
-    ],
-)
-def test_a_ledger_counts_for_the_unit_that_was_booked_first(ledger, first, second, fits):
-    ledger.reserve(ledger.total / 4, purpose="one", unit=first)
-    spent = ledger.spent
-    if fits:
-        ledger.check_unit(second)
-        assert ledger.reserve(ledger.total / 4, purpose="two", unit=second).unit == second
-        return
-    for book in (ledger, PrivacyLedger(ledger.path)):
-        with pytest.raises(WrongUnit, match=f"counts for {re.escape(repr(first))}"):
-            book.reserve(ledger.total / 4, purpose="two", unit=second)
-        with pytest.raises(WrongUnit, match="nothing was booked"):
-            book.check_unit(second)
-    assert ledger.spent == spent
-    assert len(ledger.entries()) == 1
-
-
-@pytest.mark.parametrize(
-    ("declared", "unit", "fits"),
-    [
-        ("one row", ROWS, True),
         ("Rows", ROWS, True),
-        ("one row", FIVE, False),
         ("one household", ROWS, False),
         ("one household", FIVE, True),
         ("one household", PEOPLE, True),
     ],
 )
-def test_what_the_owner_declared_counts_from_the_start(tmp_path, declared, unit, fits):
-    ledger = make_ledger(tmp_path / "budget.ledger", declared={"unit": declared})
-    assert ledger.unit == declared
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_ledger_counts_for_one_unit_that_was_declared_or_booked(
+    tmp_path, known, second, fits, declared
+):
+    ledger = make_ledger(tmp_path / "budget.ledger", declared={"unit": known} if declared else {})
+    if not declared:
+        ledger.reserve(ledger.total / 4, purpose="one", unit=known)
+    spent = ledger.spent
+    assert ledger.unit == known
     if fits:
-        ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
+        ledger.check_unit(second)
+        assert ledger.reserve(ledger.total / 4, purpose="two", unit=second).unit == second
         return
-    with pytest.raises(WrongUnit):
-        ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
-    assert ledger.spent == ZCDP.free()
+    for book in (ledger, PrivacyLedger(ledger.path)):
+        with pytest.raises(WrongUnit, match=f"counts for {re.escape(repr(known))}"):
+            book.reserve(ledger.total / 4, purpose="two", unit=second)
+        with pytest.raises(WrongUnit, match="nothing was booked"):
+            book.check_unit(second)
+    assert ledger.spent == spent
 
 
 def test_the_column_that_was_booked_makes_a_declared_unit_definite(tmp_path):
     ledger = make_ledger(tmp_path / "budget.ledger", declared={"unit": "one household"})
-    ledger.reserve(ledger.total / 4, purpose="one", unit=FIVE)
-    ledger.reserve(ledger.total / 4, purpose="two", unit=HOMES)
+    for unit in (FIVE, HOMES):
+        ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
     with pytest.raises(WrongUnit, match="'home'"):
         ledger.reserve(ledger.total / 4, purpose="three", unit=PEOPLE)
 
@@ -319,10 +288,9 @@ def test_units_are_listed_and_need_not_be_told(ledger):
     ledger.reserve(ledger.total / 4, purpose="one", detail="of no unit")
     ledger.reserve(ledger.total / 4, purpose="two", detail="PrivateLasso", unit=PEOPLE)
     rows = list(csv.DictReader(io.StringIO(ledger.export("csv"), newline="")))
-    assert [row["unit"] for row in rows] == ["", PEOPLE]
-    assert [line["unit"] for line in ledger.document()["reservations"]] == ["", PEOPLE]
+    lines = ledger.document()["reservations"]
+    assert [row["unit"] for row in rows] == [line["unit"] for line in lines] == ["", PEOPLE]
     assert rows[1]["detail"] == f"PrivateLasso [unit: {PEOPLE}]"
-    assert PrivacyLedger(ledger.path).unit == PEOPLE
 
 
 def test_a_chain_for_two_kinds_of_unit_is_damaged(ledger):

@@ -19,11 +19,16 @@ def book(ledger):
     return ledger.reserve(ledger.total / 10, purpose="test")
 
 
-def refuses(act, told):
+def refuses(ledger, told):
+    """Book, read and open: all are refused in one sentence."""
+    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
+        assert "\n" not in refused(act, told)
+
+
+def refused(act, told):
     with pytest.raises(LedgerProblem, match=told) as problem:
         act()
-    assert "\n" not in str(problem.value)
-    return problem.value
+    return str(problem.value)
 
 
 def run(code, *arguments, before=()):
@@ -46,7 +51,7 @@ def test_a_link_to_the_directory_is_the_same_ledger(tmp_path, ledger):
 def test_a_directory_is_renamed_and_goes_on(tmp_path, ledger):
     receipt = book(ledger).hash
     ledger.path.rename(tmp_path / "other.ledger")
-    refuses(lambda: book(ledger), r"does not exist. No reservation was booked")
+    refused(lambda: book(ledger), r"does not exist. No reservation was booked")
     moved = PrivacyLedger(tmp_path / "other.ledger", since=receipt)
     assert book(moved).number == 5
 
@@ -57,7 +62,7 @@ def test_a_link_that_leads_elsewhere_meanwhile_is_noticed(tmp_path, ledger):
     linked = PrivacyLedger(tmp_path / "link")
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to("other.ledger")
-    refuses(lambda: book(linked), "no longer holds")
+    refused(lambda: book(linked), "no longer holds")
     assert len(ledger.entries()) == len(other.entries()) == 3
 
 
@@ -74,7 +79,7 @@ def test_a_directory_renamed_during_a_booking_grants_nothing(
             shutil.copytree(tmp_path / "other.ledger", ledger.path)
 
     monkeypatch.setattr(Content, "append", rename)
-    refuses(lambda: book(ledger), "replaced|could not be read or written|read-only|does not exist")
+    refused(lambda: book(ledger), "replaced|could not be read or written|read-only|does not exist")
     monkeypatch.undo()
     assert PrivacyLedger(tmp_path / "other.ledger", since=before).entries()[:3]
 
@@ -120,8 +125,7 @@ def test_a_read_only_mount_can_be_read(tmp_path, ledger):
 def test_a_file_with_a_second_name_is_refused(tmp_path, ledger, name):
     (ledger.path / name).touch()
     (tmp_path / "second").hardlink_to(ledger.path / name)
-    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
-        refuses(act, f"{name} has a second name")
+    refuses(ledger, f"{name} has a second name")
     (tmp_path / "second").unlink()
     assert book(ledger).number == 4
 
@@ -131,8 +135,7 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path, ledger, name):
     (ledger.path / name).touch()
     (ledger.path / name).rename(tmp_path / "elsewhere")
     (ledger.path / name).symlink_to(tmp_path / "elsewhere")
-    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
-        refuses(act, f"{name} is not a file, or is a link")
+    refuses(ledger, f"{name} is not a file, or is a link")
 
 
 @MOUNTS
@@ -153,7 +156,7 @@ def test_a_second_name_given_during_a_booking_grants_nothing(tmp_path, ledger, m
         (tmp_path / "second").hardlink_to(database(ledger))
 
     monkeypatch.setattr(Content, "append", link)
-    refuses(lambda: book(ledger), "second name, while a reservation was made; it does not count")
+    refused(lambda: book(ledger), "second name, while a reservation was made; it does not count")
 
 
 def test_where_mounts_have_no_numbers_devices_are_compared(ledger, monkeypatch):
@@ -168,10 +171,8 @@ def test_where_mounts_have_no_numbers_devices_are_compared(ledger, monkeypatch):
 def test_a_directory_that_is_not_whole_is_no_new_budget(ledger, missing):
     for name in missing:
         (ledger.path / name).unlink()
-    told = f"not a whole ledger: it has no {' and no '.join(missing)}"
-    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
-        refuses(act, told)
-    refuses(lambda: make_ledger(ledger.path), "never overwritten")
+    refuses(ledger, f"not a whole ledger: it has no {' and no '.join(missing)}")
+    refused(lambda: make_ledger(ledger.path), "never overwritten")
     assert {path.name for path in ledger.path.iterdir()} == {"ledger.db", "lock"} - {*missing}
 
 
@@ -218,7 +219,7 @@ def test_a_ledger_that_is_replaced_while_its_lock_is_waited_for_is_noticed(
         lock(handle, until)
 
     monkeypatch.setattr(directory, "_lock", replace)
-    refuses(lambda: book(ledger), "replaced while its lock was waited for")
+    refused(lambda: book(ledger), "replaced while its lock was waited for")
 
 
 CHILD = """

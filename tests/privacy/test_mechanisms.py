@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp, softmax
 
 from dpscreen.privacy import (
     ZCDP,
@@ -71,6 +71,21 @@ def counts_of(mechanism, scores, *, draws, seed):
     return np.bincount(chosen, minlength=scores.size)
 
 
+def assert_scale(noise, scale):
+    """Σ z²/σ² is chi-square, and a scale 5 % off is rejected."""
+    low, high = stats.chi2.interval(1 - ALARM, noise.size)
+    seen = [
+        low < (noise**2).sum() / sigma**2 < high for sigma in (scale, 1.05 * scale, scale / 1.05)
+    ]
+    assert seen == [True, False, False]
+
+
+def assert_law(counts, law, scale):
+    """The counts follow the law, and a scale 20 % off is rejected."""
+    fits = [chi_square(counts, law(one)) > ALARM for one in (scale, 1.2 * scale, scale / 1.2)]
+    assert fits == [True, False, False]
+
+
 def laplace_max_probabilities(scores, scale):
     """Integrate P(score j wins) piece by piece between the kinks of the densities."""
     scores = np.asarray(scores, dtype=np.float64) / scale
@@ -119,13 +134,6 @@ def test_gumbel_cost_is_attained(scale):
 
 
 @given(positive, positive)
-def test_laplace_cost_is_exact(sensitivity, scale):
-    mechanism = LaplaceNoisyMax(sensitivity, scale)
-    assert mechanism.epsilon == pytest.approx(2 * sensitivity / scale, rel=1e-15)
-    assert mechanism.cost.rho == (2 * Fraction(sensitivity) / Fraction(scale)) ** 2 / 2
-
-
-@given(positive, positive)
 def test_the_published_laplace_calibration_guarantees_twice_its_epsilon(epsilon, sensitivity):
     published = LaplaceNoisyMax.as_published(epsilon, sensitivity=sensitivity)
     assert published.scale == pytest.approx(sensitivity / epsilon, rel=1e-15)
@@ -135,9 +143,7 @@ def test_the_published_laplace_calibration_guarantees_twice_its_epsilon(epsilon,
 def test_laplace_noisy_max_follows_its_law_and_a_scale_20_percent_off_is_seen():
     scores, scale = np.array([0.0, 1.0, 2.5, -3.0, 2.0]), 1.2
     counts = counts_of(LaplaceNoisyMax(1, scale), scores, draws=40_000, seed="laplace max")
-    assert chi_square(counts, laplace_max_probabilities(scores, scale)) > ALARM
-    assert chi_square(counts, laplace_max_probabilities(scores, 1.2 * scale)) < ALARM
-    assert chi_square(counts, laplace_max_probabilities(scores, scale / 1.2)) < ALARM
+    assert_law(counts, lambda one: laplace_max_probabilities(scores, one), scale)
 
 
 def test_laplace_with_the_factor_2_holds_on_every_shift():
@@ -168,16 +174,6 @@ def test_the_published_epsilon_is_exceeded():
     assert loss == pytest.approx(2 + math.log((2 + 18) / (2 + 20)), rel=1e-6)
 
 
-def test_laplace_is_not_of_bounded_range():
-    # Lemma 2's counter-example: nominal range 2Δ/b = 1. Gumbel keeps it, Laplace does not.
-    scores, neighbour, scale = np.array([1.0, 0, 0, 0]), np.array([0.0, 1, 1, 1]), 2.0
-    gumbel = log_softmax(scores / scale) - log_softmax(neighbour / scale)
-    assert np.ptp(gumbel) == pytest.approx(1)
-    p = laplace_max_probabilities(scores, scale)
-    q = laplace_max_probabilities(neighbour, scale)
-    assert np.ptp(np.log(p / q)) == pytest.approx(1.15, abs=0.005)
-
-
 # --- the published threshold (E5) ------------------------------------------------------------
 
 
@@ -200,23 +196,10 @@ def test_a_threshold_without_noise_loses_more_than_report_noisy_max_does():
 # --- Gaussian vector (Lemma 3) ---------------------------------------------------------------
 
 
-@given(costs, positive)
-def test_gaussian_of_cost_never_costs_more_and_is_tight(cost, sensitivity):
-    release = GaussianVector.of_cost(cost, sensitivity=sensitivity)
-    assert cost * Fraction(1 - 1e-14) <= release.cost <= cost
-
-
 def test_gaussian_vector_has_its_variance_and_a_scale_5_percent_off_is_seen():
     count, scale, values = 100_000, 3.0, np.linspace(-50, 50, 100_000)
     noise = GaussianVector(1.0, scale)(values, SeededNoise("gaussian")) - values
-
-    def accepts(sigma):  # Σ z²/σ² is chi-square with `count` degrees of freedom
-        low, high = stats.chi2.interval(1 - ALARM, count)
-        return low < (noise**2).sum() / sigma**2 < high
-
-    assert accepts(scale)
-    assert not accepts(1.05 * scale)
-    assert not accepts(scale / 1.05)
+    assert_scale(noise, scale)
     assert abs(noise.mean()) < stats.norm.isf(ALARM / 2) * scale / math.sqrt(count)
 
 
@@ -224,39 +207,31 @@ def test_gaussian_vector_has_its_variance_and_a_scale_5_percent_off_is_seen():
 
 
 @given(any_size, any_size, any_size, any_size)
-def test_the_cost_of_a_selection_is_exact(sensitivity, score_range, scale, unit):
-    cost = NoisyMax(sensitivity, score_range, scale, unit).cost
-    assert cost.rho == Fraction(score_range) ** 2 / (8 * Fraction(scale) ** 2)
-
-
-@given(any_size, any_size, any_size)
-def test_the_cost_of_a_gaussian_release_is_exact(sensitivity, scale, unit):
+def test_costs_are_exact(sensitivity, score_range, scale, unit):
+    """What the lemmas say, as fractions, in whatever unit."""
+    ratio = Fraction(sensitivity) / Fraction(scale)
+    assert NoisyMax(sensitivity, score_range, scale, unit).cost.rho == (
+        Fraction(score_range) ** 2 / (8 * Fraction(scale) ** 2)
+    )
+    laplace = LaplaceNoisyMax(sensitivity, scale)
+    assert laplace.epsilon == pytest.approx(2 * sensitivity / scale, rel=1e-15)
+    assert laplace.cost.rho == (2 * ratio) ** 2 / 2
     assume(LEAST_VARIANCE < (Fraction(scale) / Fraction(unit)) ** 2 < MOST_VARIANCE)
-    cost = DiscreteGaussian(sensitivity, scale, unit).cost
-    assert cost.rho == Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2)
+    assert DiscreteGaussian(sensitivity, scale, unit).cost.rho == ratio**2 / 2
 
 
-@given(costs, any_size, any_size, st.none() | any_size)
-def test_a_selection_of_given_cost_never_costs_more_and_is_tight(cost, sensitivity, unit, span):
+@given(costs, any_size, any_size, st.none() | any_size, st.integers(-40, 0))
+def test_noise_of_given_cost_never_costs_more_and_is_tight(cost, sensitivity, unit, span, grain):
     chosen = NoisyMax.of_cost(cost, sensitivity=sensitivity, unit=unit, score_range=span)
     assert chosen.score_range == (2 * sensitivity if span is None else span)
-    assert (chosen.sensitivity, chosen.unit) == (sensitivity, unit)
-    assert cost * Fraction(1 - 1e-14) <= chosen.cost <= cost
-
-
-@given(costs, any_size, st.integers(-40, 0))
-def test_a_gaussian_release_of_given_cost_never_costs_more_and_is_tight(cost, sensitivity, grain):
-    unit = sensitivity * 2.0**grain
-    assume(sensitivity / unit < 2**54 * math.sqrt(2 * float(cost)))  # else the noise would overflow
-    chosen = DiscreteGaussian.of_cost(cost, sensitivity=sensitivity, unit=unit)
-    assert (chosen.sensitivity, chosen.unit) == (sensitivity, unit)
-    assert cost * Fraction(1 - 1e-14) <= chosen.cost <= cost
-
-
-@given(costs, st.integers(1, 1000))
-def test_many_steps_of_given_cost_stay_within_the_whole(cost, steps):
-    each = NoisyMax.of_cost(cost / steps, sensitivity=1.0, unit=2.0**-28)
-    assert each.cost * steps <= cost
+    made = [chosen, GaussianVector.of_cost(cost, sensitivity=sensitivity)]
+    if 2.0**-grain < 2**54 * math.sqrt(2 * float(cost)):  # else the noise would overflow
+        fine = sensitivity * 2.0**grain
+        made.append(DiscreteGaussian.of_cost(cost, sensitivity=sensitivity, unit=fine))
+        assert made[-1].unit == fine
+    for one in made:
+        assert one.sensitivity == sensitivity
+        assert cost * Fraction(1 - 1e-14) <= one.cost <= cost
 
 
 # --- exact mechanisms: units -----------------------------------------------------------------
@@ -277,28 +252,13 @@ def test_a_release_lies_on_the_lattice_and_has_its_scale():
     released = DiscreteGaussian(1.0, scale, unit)(values, SeededNoise("on the lattice"))
     noise = released / unit - values
     assert (noise == np.rint(noise)).all()
-    low, high = stats.chi2.interval(1 - ALARM, count)
-
-    def accepts(sigma):
-        return low < ((noise * unit) ** 2).sum() / sigma**2 < high
-
-    assert accepts(scale)
-    assert not accepts(1.05 * scale)
-    assert not accepts(scale / 1.05)
+    assert_scale(noise * unit, scale)
 
 
 def test_a_selection_has_its_scale():
-    scores, scale, unit, draws = np.array([0, 40, 100]), 5.0, 0.1, 20_000
-    select, noise = NoisyMax(1.0, 2.0, scale, unit), SeededNoise("its scale")
-    counts = np.bincount([select(scores, noise) for _ in range(draws)], minlength=3)
-
-    def fit(scale):
-        weights = np.exp(scores * unit / scale)
-        return chi_square(counts, weights / weights.sum())
-
-    assert fit(scale) > ALARM
-    assert fit(1.2 * scale) < ALARM
-    assert fit(scale / 1.2) < ALARM
+    scores, unit = np.array([0, 40, 100]), 0.1
+    counts = counts_of(NoisyMax(1.0, 2.0, 5.0, unit), scores, draws=20_000, seed="its scale")
+    assert_law(counts, lambda scale: softmax(scores * unit / scale), 5.0)
 
 
 # --- exact mechanisms: whole numbers only ----------------------------------------------------

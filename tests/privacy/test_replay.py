@@ -26,7 +26,7 @@ from dpscreen.privacy import (
     Unit,
 )
 from dpscreen.privacy.noise import watched
-from dpscreen.privacy.replay import Diverged, Passage, WatchedNoise, _move, moves, record, replay
+from dpscreen.privacy.replay import Diverged, Passage, WatchedNoise, _move, record, replay
 
 PUBLIC = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
 SUM = DiscreteGaussian(3.0, 5.0, 0.5)
@@ -46,23 +46,6 @@ def released(values, purpose="a sum", **options):
 
 
 # --- what is recorded -----------------------------------------------------------------------------
-
-
-def test_a_transcript_holds_every_release_with_what_was_booked(rows):
-    with record() as transcript:
-        model = fitted(rows)
-    booked = [
-        (record.purpose, record.name, record.sensitivity, record.scale)
-        for record in model.privacy_.mechanisms
-        for _ in range(record.count)
-    ]
-    seen = [
-        (one.purpose, one.mechanism.name, one.mechanism.sensitivity, one.mechanism.scale)
-        for one in transcript.passages
-    ]
-    assert sorted(seen) == sorted(booked)
-    total = sum((one.cost.rho for one in transcript.passages), Fraction(0))
-    assert float(ZCDP(total)) == model.privacy_.rho
 
 
 def test_recording_changes_no_number(rows):
@@ -112,17 +95,6 @@ def test_a_driver_may_choose_what_is_released(rows):
 
 
 # --- what is forced -------------------------------------------------------------------------------
-
-
-def test_a_replay_forces_releases_on_other_rows(rows):
-    X, y = rows
-    with record() as transcript:
-        one = fitted(rows)
-    with replay(transcript) as again:
-        other = fitted((X[:377] ** 3, -y[:377]))
-    assert np.array_equal(one.coef_, other.coef_)
-    assert str(one.privacy_) == str(other.privacy_)
-    assert not all(move.within for move in moves(transcript, again))
 
 
 @pytest.mark.parametrize(
@@ -204,20 +176,13 @@ def test_a_watched_fit_says_that_it_is_not_private(rows):
 
 
 def test_outside_nothing_is_watched(rows):
-    with record() as transcript, pytest.raises(ZeroDivisionError):
-        fitted((1 / 0, 1))
+    with pytest.raises(KeyboardInterrupt), record() as transcript:
+        raise KeyboardInterrupt
     assert not transcript.passages
     secure = SecureNoise()
     assert watched(secure) is secure
     assert PrivateLasso(**PUBLIC).fit(*rows).privacy_.holds
     assert not transcript.passages
-
-
-def test_a_failure_inside_switches_it_off():
-    with pytest.raises(KeyboardInterrupt), record():
-        raise KeyboardInterrupt
-    secure = SecureNoise()
-    assert watched(secure) is secure
 
 
 def test_noise_that_outlives_the_recording_releases_nothing():

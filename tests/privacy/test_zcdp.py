@@ -9,14 +9,13 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.rdp import RdpAccountant
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dpscreen.privacy import ZCDP, Budget
 
 costs = st.builds(ZCDP, st.floats(0, 1e6))
-positive_costs = st.builds(ZCDP, st.floats(1e-12, 1e3))
 counts = st.integers(0, 60)
 
 EXTREMES = [
@@ -60,35 +59,10 @@ def exact_log_delta(rho: float | Fraction, epsilon: float) -> mpmath.mpf:
 # --- algebra --------------------------------------------------------------------------------
 
 
-@given(costs, costs, costs)
-def test_addition_is_exactly_commutative_and_associative(a, b, c):
-    assert a + b == b + a
-    assert (a + b) + c == a + (b + c)
-    assert a + ZCDP.free() == a
-
-
 @given(costs, counts)
 def test_paying_n_times_is_n_payments(cost, count):
     assert count * cost == reduce(ZCDP.__add__, [cost] * count, ZCDP.free())
     assert count * cost == cost * count
-
-
-@given(costs, costs, counts, counts)
-def test_counts_distribute(a, b, m, n):
-    assert (m + n) * a == m * a + n * a
-    assert n * (a + b) == n * a + n * b
-    assert m * (n * a) == (m * n) * a
-
-
-@given(positive_costs, st.integers(1, 10_000))
-def test_dividing_undoes_paying_many_times(cost, count):
-    assert count * (cost / count) == cost
-
-
-@given(costs, costs)
-def test_order_is_that_of_rho(a, b):
-    assert (a <= b) == (a.rho <= b.rho)
-    assert a <= a + b
 
 
 @pytest.mark.parametrize("rho", [-1e-300, math.nan, math.inf, -math.inf, "much"])
@@ -103,20 +77,13 @@ def test_epsilon_is_certified_at_a_delta_between_0_and_1(delta):
         ZCDP(1).epsilon(delta)
 
 
-def test_a_cost_cannot_become_negative():
-    with pytest.raises(ValueError, match="negative"):
-        -1 * ZCDP(1)
-
-
 @given(st.fractions(0, 10**6, max_denominator=10**12))
+@example(Fraction(1, 10**400))
 def test_as_a_float_it_is_rounded_up_by_less_than_one_place(rho):
     near = float(ZCDP(rho))
     assert Fraction(near) >= rho
+    assert near > 0 or rho == 0
     assert near == 0 or Fraction(math.nextafter(near, 0)) < rho
-
-
-def test_the_smallest_cost_does_not_print_as_free():
-    assert float(ZCDP(Fraction(1, 10**400))) > 0
 
 
 def test_free_costs_nothing():
@@ -125,15 +92,6 @@ def test_free_costs_nothing():
 
 
 # --- conversion -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "rho"),
-    [(5, 1 / 3000, 0.77054), (1, 1e-6, 0.024356), (1, 1 / 500, 0.068501)],
-)
-def test_reference_values_of_lemma_4(epsilon, delta, rho):
-    # The reference has five digits.
-    assert float(ZCDP.within(Budget(epsilon, delta))) == pytest.approx(rho, rel=2e-5)
 
 
 @pytest.mark.parametrize("budget", EXTREMES, ids=str)
@@ -146,16 +104,10 @@ def test_within_is_certified_and_cannot_be_raised(budget):
 
 @given(budgets)
 @settings(max_examples=60)
-def test_within_round_trip(budget):
+def test_delta_is_rounded_up_and_tight(budget):
     cost = ZCDP.within(budget)
     assert cost.delta(budget.epsilon) <= budget.delta
     assert (cost * Fraction(1001, 1000)).delta(budget.epsilon) > budget.delta
-
-
-@given(budgets)
-@settings(max_examples=30)
-def test_delta_is_rounded_up_and_tight(budget):
-    cost = ZCDP.within(budget)
     exact = exact_log_delta(float(cost), budget.epsilon)
     ours = mpmath.log(cost.delta(budget.epsilon))
     assert exact <= ours <= exact + 1e-4
@@ -170,14 +122,6 @@ def test_epsilon_is_certified_and_tight(rho, delta):
         assert exact_log_delta(rho, epsilon * (1 - 1e-4)) > mpmath.log(delta)
 
 
-@given(budgets, st.floats(1.01, 100))
-@settings(max_examples=40)
-def test_a_larger_budget_buys_more(budget, factor):
-    cost = ZCDP.within(budget)
-    assert cost < ZCDP.within(Budget(factor * budget.epsilon, budget.delta))
-    assert cost < ZCDP.within(Budget(budget.epsilon, budget.delta ** (1 / factor)))
-
-
 @pytest.mark.parametrize(
     ("rho", "epsilon"),
     [(1e-4, 0.05), (1e-4, 0.1), (0.0244, 1), (0.0244, 2), (0.77, 1), (0.77, 5), (10, 12), (10, 40)],
@@ -189,14 +133,6 @@ def test_dp_accounting_agrees(rho, epsilon):
     theirs, ours = accountant.get_delta(epsilon), ZCDP(rho).delta(epsilon)
     assert ours == pytest.approx(theirs, rel=1e-4)
     assert ours <= theirs * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("count", [2, 10, 1000])
-def test_dp_accounting_composes_to_the_same(count):
-    accountant = RdpAccountant(orders=1 + np.logspace(-4, 6, 4001))
-    accountant.compose(dp_accounting.ZCDpEvent(rho=1e-3), count)
-    ours = (count * ZCDP(1e-3)).epsilon(1e-6)
-    assert ours == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-4)
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.1, 1.0, 20.0])
