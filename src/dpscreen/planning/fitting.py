@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dpscreen._core.messages import message
 from dpscreen._core.words import rounded_up, shortened
 
 if TYPE_CHECKING:
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from dpscreen.privacy.budget import ZCDP, Budget
     from dpscreen.privacy.ledger import PrivacyLedger
     from dpscreen.tables.schema import TableSchema
-
-CHECKED = "`dpscreen check` counts the cells, for the curator alone; {} fits all the same."
-BOOKED = (
-    " The ledger keeps what was booked, epsilon {} at delta {:g}, as something may have been "
-    "released."
-)
-UNSPENT = " Nothing was released, so nothing is spent."
 
 
 class FitFailed(Exception):
@@ -79,11 +73,8 @@ class Booking:
         if ZCDP.within(budget) <= remaining:
             return None
         left = affordable_epsilon(remaining, budget.delta)
-        return (
-            f"The budget does not cover this fit: it asks for epsilon {budget.epsilon:g} at delta "
-            f"{budget.delta:g}, and the ledger has epsilon {left:g} left at the same delta. "
-            "Nothing was read, booked or written."
-        )
+        asked = {"epsilon": budget.epsilon, "delta": budget.delta}
+        return message("fitting.over-budget", left=left, **asked)
 
 
 def usual_purpose(schema: TableSchema, method: str) -> str:
@@ -124,7 +115,7 @@ def check_table(table: Any, schema: TableSchema, proceed: str, **options: Any) -
     """
     from dpscreen.tables.check import check_rows
 
-    check_rows(table, schema, **options).stop(CHECKED.format(proceed))
+    check_rows(table, schema, **options).stop(message("fitting.proceed", option=proceed))
 
 
 def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
@@ -137,7 +128,7 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
     from dpscreen.privacy import BudgetExceeded, LedgerProblem, statement
     from dpscreen.rows.streamed import RowsChanged
 
-    failure, kind, unspent = None, FitFailed, ""
+    failure, kind, spent = None, FitFailed, ""
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
@@ -149,15 +140,14 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
         except (ValueError, TypeError, RowsChanged) as error:
             failure = str(error)  # in our own words, which repeat no cell
         except KeyboardInterrupt:
-            failure, unspent = "Stopped.", UNSPENT
+            failure, spent = message("fitting.stopped"), message("fitting.unspent")
         except Exception as error:
-            failure = f"The fit failed ({type(error).__name__})."
+            failure = message("fitting.failed", kind=type(error).__name__)
     if failure is not None:  # raised out here so that the original is not even attached
         if kind is not FitRefused and booking is not None and booking.booked is not None:
             epsilon = booked_epsilon(booking.booked, model.delta)
-            failure = failure + BOOKED.format(epsilon, model.delta)
-            unspent = ""
-        raise kind(failure + unspent)
+            spent = message("fitting.booked", epsilon=epsilon, delta=model.delta)
+        raise kind(f"{failure} {spent}".rstrip())
     kinds = (
         FallbackWarning,
         statement.PublishedCalibrationWarning,

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpscreen import models
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import listed
+from dpscreen._core.messages import message
 from dpscreen.families import FAMILIES, GAUSSIAN, Family
 from dpscreen.models import outcome_peers, peers, tukey
 from dpscreen.privacy import ZCDP, Budget
@@ -139,12 +139,12 @@ def _check(method: str, order: FitRequest) -> None:
     for name in ("max_features", "inference", *order.settings):
         if order.parameters[name] is not None and name not in known:
             owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
-            raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
+            raise ValueError(message("method.no-setting", name=name, owners=owners, method=method))
     family = _family_of(method)
     if not family.fits(order.classes, order.target_bounds[0]):
         raise ValueError(family.words.unfit)
     if "rows_per_unit" not in known and order.rows_per_unit != 1:
-        raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
+        raise ValueError(message("method.single-rows"))
 
 
 def _parameters_of(kind: type[Any]) -> set[str]:

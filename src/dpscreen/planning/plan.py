@@ -28,14 +28,8 @@ if TYPE_CHECKING:
 USELESS = 20
 """Signal M below which no useful model is expected. Tuned."""
 
-REGIMES = {
-    600: "A strong signal: the table says how small an effect is detected.",
-    80: "A fair signal: strong and moderate effects are detected.",
-    USELESS: "Little signal: only strong effects are detected.",
-    0: "Too little signal: do not expect a useful model. More rows, fewer features or a larger "
-    "epsilon are needed.",
-}
-"""What to expect from a signal M of at least so much."""
+REGIMES = {600: "strong", 80: "fair", USELESS: "little", 0: "too-little"}
+"""What to expect from a signal M of at least so much. Conventional."""
 SECONDS = simulation.SECONDS
 ROWS_SEARCHED, EPSILON_SEARCHED = (20.0, 1e8), (0.01, 50.0)
 """Where rows and ε are searched for. Conventional."""
@@ -106,47 +100,39 @@ class Plan:
     @property
     def words(self) -> str:
         """Say what the regime is, and what to do about it."""
-        found = [next(words for least, words in REGIMES.items() if self.signal >= least)]
-        if self.setting.regime.counts(self.setting.n_features) < rules.LEAST_COUNTS:
-            found.append("Bounds of single features are not refined here: declare close ones.")
+        regime = next(word for least, word in REGIMES.items() if self.signal >= least)
+        found = [message(f"signal.{regime}")]
+        if self.counts < rules.LEAST_COUNTS:
+            found.append(message("plan.close-bounds"))
         if self.setting.delta * self.setting.n_rows >= 1:
-            found.append("Delta is at least 1/n, which is a weak promise: choose it far smaller.")
+            found.append(message("plan.weak-delta"))
         return " ".join(found)
 
     @property
     def finding(self) -> str:
         """Say what is detected, what that means, and how well it predicts."""
         setting, last, smallest = self.setting, self.rows[-1], self.smallest_effect
-        kind = setting.kind
-        measure, unit = (
-            kind.measure.label,
-            f" {kind.words.effect_axis}" * bool(kind.words.increment),
+        words, measure = setting.kind.words, setting.kind.measure.label
+        code = "all" if smallest == self.rows[0].effect else "smallest"
+        detected = message(
+            f"detected.{code}" if smallest else "detected.none",
+            effect=last.effect if smallest is None else smallest,
+            unit=f" {words.effect_axis}" * bool(words.increment),
+            power=whole_percent(self.power_wanted),
+            rate=whole_percent(FALSE_RATE),
+            there=whole_percent(last.power),
         )
-        rate, power = whole_percent(FALSE_RATE), whole_percent(last.power)
-        at = f"with {whole_percent(self.power_wanted)} power at a false-selection rate of {rate}"
-        if smallest is None:
-            detected = f"No effect up to {last.effect:g}{unit} is detected {at} ({power} there)."
-        elif smallest == self.rows[0].effect:
-            detected = f"Effects of {smallest:g}{unit}, or less, are detected {at}."
-        else:
-            detected = f"The smallest effect detected {at} is {smallest:.2g}{unit}."
         others = setting.n_features - setting.n_effects
+        false = max(row.false_positives for row in self.rows)
+        meaning = message("plan.no-others")
         if others:
-            false = max(row.false_positives for row in self.rows)
-            meaning = (
-                f"{DETECTED} The model itself selects up to {false:.2g} of {others} features "
-                f"without effect ({whole_percent(false / others)}): a coefficient alone is no "
-                "finding."
+            share = whole_percent(false / others)
+            meaning = message(
+                "plan.others", means=DETECTED, selected=false, others=others, share=share
             )
-        else:
-            meaning = (
-                "All features have an effect here, so there is no false-selection rate: every "
-                "feature with a coefficient counts as detected."
-            )
-        return (
-            f"{detected} {meaning} With effects of {last.effect:g}, {measure} is "
-            f"{last.quality:.3f}; the true coefficients have {last.best_quality:.3f}."
-        )
+        scores = {"score": last.quality, "best": last.best_quality}
+        quality = message("plan.quality", effect=last.effect, measure=measure, **scores)
+        return f"{detected} {meaning} {quality}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a data frame, one row for each size of effect."""
@@ -357,26 +343,26 @@ class Needed:
     setting: Setting
 
     def __str__(self) -> str:
-        aim = (
-            f"to detect effects of {self.effect:g} with {whole_percent(self.power_wanted)} power "
-            f"at a false-selection rate of {whole_percent(FALSE_RATE)}"
-        )
-        low, high = self.searched
-        what = "epsilon" if self.name == "epsilon" else "rows"
+        (low, high), is_epsilon = self.searched, self.name == "epsilon"
         if self.value is None:
-            advice = "Use fewer features or a larger epsilon."
-            if self.name == "epsilon":
-                too_few = f"{self.setting.n_rows} rows are too few"
-                advice = f"{too_few}: sampling error alone hides such effects."
-            return f"No {what} up to {high:g} is enough {aim}. {advice}"
-        if self.value <= low:
-            amount = f"Epsilon of {low:g}" if self.name == "epsilon" else f"{low:g} rows"
-            return f"{amount}, or less, is enough {aim}."
-        if self.name == "epsilon":
-            return f"Epsilon of about {self.value:.2g} is needed {aim} (to about 10 %)."
-        unit = int(10 ** max(0, math.floor(math.log10(self.value)) - 1))
-        rows = math.ceil(self.value / unit) * unit  # two digits, rounded up
-        return f"About {rows} rows are needed {aim} (to about 10 %)."
+            code = "no-epsilon" if is_epsilon else "no-rows"
+        elif self.value <= low:
+            code = "least-epsilon" if is_epsilon else "least-rows"
+        else:
+            code = "epsilon" if is_epsilon else "rows"
+        value = self.value or low
+        unit = int(10 ** max(0, math.floor(math.log10(value)) - 1))
+        return message(
+            f"needed.{code}",
+            effect=self.effect,
+            power=whole_percent(self.power_wanted),
+            rate=whole_percent(FALSE_RATE),
+            n_rows=self.setting.n_rows,
+            epsilon=value,
+            rows=math.ceil(value / unit) * unit,  # two digits, rounded up
+            least=low,
+            most=high,
+        )
 
 
 def plan_for(

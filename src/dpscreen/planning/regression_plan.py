@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import how_many, number
+from dpscreen._core.messages import message
+from dpscreen._core.words import number
 from dpscreen.models import TableRefused
 from dpscreen.models.page.charts import ExpectedTable, TableWidth
 from dpscreen.models.refusal import RequestedTable, TableNeeds, table_needs
@@ -183,21 +184,15 @@ def _given(setting: Setting, every: int) -> tuple[int, int]:
 
 
 def _finding(setting: Setting, ratio: float | None, needed: int) -> str:
-    rows, refused = number(setting.n_rows), needs(setting)
+    rows, refused, simulation = number(setting.n_rows), needs(setting), setting.kind.simulation
+    public = {"rows": rows, "n_features": setting.n_features}
     if refused is not None:
-        instead = setting.kind.sparse.estimator
-        return (
-            f"The fit would be refused: a table of {how_many(setting.n_features, 'feature')} is "
-            f"not possible with {rows} rows at this budget. "
-            f"{replace(refused, rows=max(refused.rows, needed)).words(instead)}"
-        )
+        takes = replace(refused, rows=max(refused.rows, needed))
+        words = takes.words(setting.kind.sparse.estimator)
+        return message("plan.table-refused", needs=words, **public)
     if ratio is None:
         about = number(float(f"{needed:.2g}"))
-        return (
-            f"Expect no intervals: {rows} rows are too few for {setting.n_features} "
-            f"features at this budget. About {about} are needed, or fewer features, or a larger ε."
-        )
-    simulation = setting.kind.simulation
+        return message("plan.table-empty", needed=about, **public)
     width = len(setting.interest) or setting.n_features
     low, high = _given(setting, width)
     span = f"{high}" if low == high else f"{low} to {high}"
@@ -205,11 +200,9 @@ def _finding(setting: Setting, ratio: float | None, needed: int) -> str:
     what = f"{count} features"
     if setting.interest:
         what = f"{count if width > 1 else 'the'} coefficient{'s' * (width > 1)} of interest"
-    wider = (
-        f"Intervals of {what} will be about {ratio:.2g} times as wide as those of "
-        f"{setting.kind.words.plain} without privacy"
-    )
+    fields = {"what": what, "ratio": ratio, "plain": setting.kind.words.plain}
+    fields |= {"caution": simulation.caution, "rows": rows}
     if ratio < 1.15:
-        return f"{wider}: privacy costs almost nothing here. {simulation.caution}"
+        return message("plan.table-as-plain", **fields)
     as_if = number(setting.n_rows / ratio**2, digits=2)
-    return f"{wider}, as if there were {as_if} rows, not {rows}. {simulation.caution}"
+    return message("plan.table-wider", as_if=as_if, **fields)
