@@ -8,6 +8,7 @@ are, and of which kind and size, the JSON Schema of a model file says.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, asdict, dataclass, fields
@@ -76,7 +77,8 @@ class MechanismRecord:
     """One line of the account: a mechanism with its sensitivity, noise scale and count.
 
     Sensitivity and cost are for one unit: k times and k² times those of a row, if k rows of one
-    count by themselves.
+    count by themselves. Rounds of one purpose are one line: the largest sensitivity, and the noise
+    scale at which as many rounds, all alike, cost the same.
     """
 
     purpose: str
@@ -87,12 +89,15 @@ class MechanismRecord:
     rho: float | None
 
     @classmethod
-    def of(cls, use: Use, *, proven: bool, rows_per_unit: int = 1) -> MechanismRecord:
-        """Record a use; the cost is stated only where it is proven."""
-        mechanism, k = use.mechanism, rows_per_unit
-        rho = float(k**2 * use.count * mechanism.cost) if proven else None
-        change = k * mechanism.sensitivity
-        return cls(use.purpose, mechanism.name, change, mechanism.scale, use.count, rho)
+    def of(cls, *uses: Use, proven: bool, rows_per_unit: int = 1) -> MechanismRecord:
+        """Record the uses of one purpose; the cost is stated only where it is proven."""
+        first, k, count = uses[0].mechanism, rows_per_unit, sum(one.count for one in uses)
+        change, scale, rho = max(one.mechanism.sensitivity for one in uses), first.scale, None
+        if proven:
+            cost = sum((one.count * one.mechanism.cost for one in uses), ZCDP.free())
+            alike = math.sqrt(count * first.cost.rho / cost.rho)
+            scale, rho = change / first.sensitivity * alike * scale, float(k**2 * cost)
+        return cls(uses[0].purpose, first.name, k * change, scale, count, rho)
 
     def __str__(self) -> str:
         cost = "" if self.rho is None else f", rho {self.rho:.4g}"
@@ -151,6 +156,10 @@ class PrivacyStatement:
         """Close the account of a fit."""
         proven, unit = accountant.limit is not None, accountant.unit
         k = accountant.rows_per_unit
+        rounds: dict[tuple[str, object], list[Use]] = {}
+        for use in accountant.uses:
+            kind = use.mechanism.name if proven else use.mechanism
+            rounds.setdefault((use.purpose, kind), []).append(use)
         return cls(
             epsilon=float(budget.epsilon),
             delta=float(budget.delta),
@@ -158,7 +167,8 @@ class PrivacyStatement:
             calibration="proven" if proven else "published",
             neighbours=neighbours_of(str(unit), rows_disclosed=rows_disclosed),
             mechanisms=tuple(
-                MechanismRecord.of(use, proven=proven, rows_per_unit=k) for use in accountant.uses
+                MechanismRecord.of(*alike, proven=proven, rows_per_unit=k)
+                for alike in rounds.values()
             ),
             public=public,
             errata=errata,
