@@ -40,8 +40,9 @@ def test_it_computes_writes_and_says_where(small):
     assert "Table 5" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
     made = folder / "dpscreen-study"
-    assert 'id="theorem2"' in (made / "index.html").read_text(encoding="utf-8")
-    assert "d = 600" in (made / "tables" / "theorem2.md").read_text(encoding="utf-8")
+    page = (made / "index.html").read_text(encoding="utf-8")
+    assert 'id="theorem2"' in page
+    assert "d = 600" in page
     assert (made / "results.jsonl").read_text().count("\n") == 6
 
 
@@ -74,9 +75,8 @@ def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
     assert done.stderr.count("Left out:") == 8
     assert "dpscreen datasets fetch abalone" in done.stderr
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert "dpscreen datasets fetch abalone" in page
+    assert "not on this machine: abalone," in page.lower()
     assert str(tmp_path) not in page
-    assert "d = 600" in page
 
 
 @pytest.mark.usefixtures("_in_this_process")
@@ -113,7 +113,7 @@ def test_stopping_says_how_to_go_on(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["tabel1"], 2, "did you mean 'table1'? known are table1, figure1"),
+        (["tabel1"], 2, "did you mean 'table1'?"),
         (["--trials", "0"], 2, "--trials"),
         (["theorem2", "--out", "in the way"], 1, "Cannot write"),
         (["--redraw", "--out", "nowhere"], 1, "no results in nowhere"),

@@ -193,7 +193,7 @@ IMAGE = "".join(line + "\n" for line in LINES).encode()
 
 
 def open_twice(content):
-    """Open a results file, which mends it, and open it again; return the rows."""
+    """Open a results file twice, and write to it; return the rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
         path.write_bytes(content)
@@ -203,17 +203,15 @@ def open_twice(content):
             again = store.open()
         except StudyError:
             return ()
-        assert len(again.rows) == len(loaded.rows)
-        assert not again.problems
-        if loaded.problems:
-            assert path.with_name("results.jsonl.corrupt").read_bytes() == content
+        assert again == loaded
         store.append(trial(9))
+        assert to_line(store.read().rows[-1]) == to_line(trial(9))
         return loaded.rows
 
 
 @given(st.data())
 @settings(parent=many, max_examples=120)
-def test_damaged_results_are_mended_and_no_row_is_made_up(data):
+def test_damaged_results_are_left_out_and_no_row_is_made_up(data):
     written = {line: None for line in LINES}
     for row in open_twice(data.draw(damage(IMAGE))):
         assert to_line(row) in written

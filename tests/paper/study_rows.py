@@ -27,7 +27,7 @@ def made_up_rows(*, trials: int = TRIALS, without: tuple[str, ...] = ()) -> tupl
         _row(experiment, method, trial)
         for experiment in all_experiments()
         if experiment.data not in without
-        for method in experiment.method_names
+        for method in experiment.methods
         for trial in range(trials)
     )
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tiny_study import methods, simulation
+from tiny_study import simulation
 
 from dpscreen.paper import experiments, metrics
 from dpscreen.paper.data import DatasetTable
@@ -14,23 +14,28 @@ from dpscreen.paper.experiments import (
     UniformProcess,
     seed_name,
 )
-from dpscreen.paper.methods import Fitted, Method
+from dpscreen.paper.methods import METHODS, Fitted, Method
 from dpscreen.paper.problem import MOST_POINTS, Recorder
 from dpscreen.privacy import SeededNoise
 
 
-def chosen(weights):
-    def fit(_problem, _noise, _recorder):
-        return Fitted(np.array(weights))
+@pytest.fixture
+def rows_of(monkeypatch):
+    """Return a function that measures fixed coefficients on a source."""
 
-    return Method("fixed", "Fixed", fit, "not private", random=False)
+    def measured(source, weights, trial):
+        method = Method("fixed", "Fixed", lambda *_: Fitted(np.array(weights)), "not private")
+        monkeypatch.setitem(experiments.METHODS, "fixed", method)
+        experiment = Regression("synthetic", source, ("fixed",), r2_intercept=True)
+        return next(experiment.run(trial, ["fixed"]))
+
+    return measured
 
 
-def test_the_metrics_are_those_of_the_coefficients():
+def test_the_metrics_are_those_of_the_coefficients(rows_of):
     weights = [0.5, 0, -1, 0, 0, 0, 0, 0, 0, 2]
     source = simulation()
-    experiment = Regression("synthetic", source, (chosen(weights),), r2_intercept=True)
-    (row,) = experiment.run(1, ["fixed"])
+    row = rows_of(source, weights, 1)
     problem = source.problem(1)
     X, y = problem.rows.whole.X, problem.rows.whole.y
     assert row.metrics["tpr"] == pytest.approx(2 / 3)
@@ -48,11 +53,10 @@ def test_the_metrics_are_those_of_the_coefficients():
     )
 
 
-def test_as_many_random_features_are_the_control_of_r2():
+def test_as_many_random_features_are_the_control_of_r2(rows_of):
     """Over all subsets of a size the control's mean is that of drawing one uniformly."""
     source, weights = simulation(), np.array([1.0] * 3 + [0.0] * 7)
-    experiment = Regression("synthetic", source, (chosen(weights),), r2_intercept=True)
-    found = [next(experiment.run(0, [chosen(weights).row_name])) for _ in range(2)]
+    found = [rows_of(source, weights, 0) for _ in range(2)]
     problem = source.problem(0)
     gram, size = problem.rows.moments, problem.design.n_features
     possible = [
@@ -67,7 +71,7 @@ def test_as_many_random_features_are_the_control_of_r2():
 
 def test_curves_end_at_the_solution():
     curves = ("mse", "kept_true", "kept_false", "wolfe_gap")
-    experiment = Regression("real", simulation(n_iter=500), methods("rnm-screen"), curves)
+    experiment = Regression("real", simulation(n_iter=500), ("rnm-screen",), curves)
     (row,) = experiment.run(0, ["rnm-screen"])
     assert set(row.series) == {"iteration", *curves}
     assert {len(curve) for curve in row.series.values()} == {MOST_POINTS}
@@ -81,23 +85,22 @@ def test_curves_end_at_the_solution():
 
 
 def test_a_row_says_what_was_run_and_what_was_not_private():
-    (row,) = Regression("real", simulation(), methods("proven-dp-fw")).run(0, ["proven-dp-fw"])
+    (row,) = Regression("real", simulation(), ("proven-dp-fw",)).run(0, ["proven-dp-fw"])
     assert row.seed == "data=uncorrelated, method=proven-dp-fw, suite=real, trial=0"
     assert row.settings["calibration"] == "proven"
     assert row.settings["epsilon"] == 5.0
     assert row.settings["delta"] == 1 / 120
     assert 6 <= row.settings["n_iter"] <= 200
-    assert "E8" in row.settings["note"]
     assert "E8" in row.settings["preparation"][-1]
     assert {"dpscreen", "numpy", "scikit-learn", "python"} <= set(row.versions)
 
 
 def test_the_noise_is_the_one_that_the_seed_names():
-    experiment = Regression("adp", simulation(), methods("dp-fw"))
+    experiment = Regression("adp", simulation(), ("dp-fw",))
     (row,) = experiment.run(2, ["dp-fw"])
     names = dict(part.split("=") for part in row.seed.split(", "))
     problem = experiment.source.problem(2)
-    fit = methods("dp-fw")[0].fit(problem, SeededNoise(seed_name(**names)), Recorder(problem, ()))
+    fit = METHODS["dp-fw"].fit(problem, SeededNoise(seed_name(**names)), Recorder(problem, ()))
     assert problem.mean_squared_error(fit.weights) == row.metrics["mse"]
 
 
@@ -128,7 +131,7 @@ def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
 
 def test_the_simulated_process_has_the_corrected_mean():
     process = UniformProcess(12, 30, n_runs=4000)
-    mean = next(process.run(0, process.method_names)).metrics["nonzeros"]
+    mean = next(process.run(0, process.methods)).metrics["nonzeros"]
     expected = process.expected()
     # A count of 12 coordinates varies by less than 2; 4000 runs make .032, and this is 5 of those.
     assert abs(mean - expected["corrected"]) < 0.16

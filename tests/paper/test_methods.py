@@ -11,9 +11,8 @@ from tiny_study import simulation
 
 from dpscreen import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.paper import methods
-from dpscreen.paper.methods import METHODS, keep_largest, of_rows
+from dpscreen.paper.methods import METHODS, keep_largest
 from dpscreen.paper.problem import Recorder
-from dpscreen.planning import methods as register
 from dpscreen.privacy import ZCDP, SeededNoise
 from dpscreen.solvers.screening import published_scores
 
@@ -30,7 +29,7 @@ def problem():
 
 
 def fit(name, problem, seed="noise"):
-    return of_rows(name).fit(problem, SeededNoise(seed), Recorder(problem, ()))
+    return METHODS[name].fit(problem, SeededNoise(seed), Recorder(problem, ()))
 
 
 def fitted(estimator, problem, **settings):
@@ -61,13 +60,6 @@ def test_every_method_runs_and_travels_and_only_random_ones_touch_the_noise(prob
         assert one.shape == (problem.design.n_features,)
         assert np.all(np.isfinite(one))
         assert method.random or np.array_equal(one, other), name
-
-
-def test_a_name_means_what_it_means_to_the_product():
-    """What the study does to the method of the register is to fit it, by the register's rules."""
-    shared = set(METHODS) & {*register.METHODS, "lasso"}
-    assert shared == {"private-lasso"}
-    assert METHODS["private-lasso"].fit == methods.own_rules
 
 
 # --- the same bits as the estimators ----------------------------------------------------------

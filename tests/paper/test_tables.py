@@ -1,4 +1,4 @@
-"""Every printed number is on the page and in the Markdown, beside ours, and differences show."""
+"""Every printed number is in a table, beside ours, and differences show."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -11,7 +11,6 @@ from dpscreen.paper.methods import proven_names
 from dpscreen.paper.metrics import SignTest
 from dpscreen.paper.published import published_cells
 from dpscreen.paper.report import Report
-from dpscreen.paper.tables import flat_grid, to_markdown
 
 TABLES = range(1, 6)
 
@@ -57,9 +56,6 @@ def test_a_cell_that_differs_is_marked_and_explained(rows):
     assert [detail.split(":")[0] for detail in unexplained.details] == [
         "Uncorrelated, F1 of RNM-Screen"
     ]
-    text = to_markdown("table.md", grid=grid)
-    assert f"0.900 ≠ {unexplained.mark}" in text
-    assert f"**≠ {unexplained.mark}** No reason is known." in text
 
 
 def test_a_missing_data_set_leaves_dashes_and_the_rest(report):
@@ -92,11 +88,3 @@ def test_the_bold_type_is_compared_only_with_enough_trials(rows, report):
     assert any("agrees with the printed type in" in remark for remark in many.remarks)
     cell = SimpleNamespace(sign=SignTest(8, 0), cell=SimpleNamespace(bold=True))
     assert tables._agreement_with_bold([cell] * 3).endswith("printed type in 3 of 3 cells.")
-
-
-def test_markdown_is_escaped():
-    hostile = "a|b <i>*x*</i>\n_y_"
-    grid = flat_grid("key", hostile, f"{hostile} | {hostile}", [(hostile, hostile)], hostile)
-    shown = to_markdown("table.md", grid=grid)
-    assert hostile not in shown
-    assert shown.count(r"a\|b &lt;i&gt;\*x\*&lt;/i&gt; \_y\_") == 6

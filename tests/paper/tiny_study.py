@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dpscreen.paper.experiments import Regression, Simulation, UniformProcess
-from dpscreen.paper.methods import Fitted, Method, of_rows
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
-from dpscreen.paper.suites import FIGURE_3, KEPT, synthetic_suite
+from dpscreen.paper.suites import FIGURE_3, KEPT, all_experiments
+from dpscreen.tables.declaration import DataError
 
 
 def simulation(name="uncorrelated", *, n_rows=120, n_iter=60, radius=3.0):
@@ -35,38 +36,43 @@ def simulation(name="uncorrelated", *, n_rows=120, n_iter=60, radius=3.0):
     )
 
 
-def methods(*names):
-    return tuple(of_rows(name) for name in names)
-
-
 def experiments():
-    names = synthetic_suite()[0].method_names
+    names = next(one.methods for one in all_experiments() if one.suite == "synthetic")
     return (
-        Regression("synthetic", simulation(), methods(*names), KEPT),
-        Regression("synthetic", simulation("correlated"), methods(*names), KEPT, True),
-        Regression("adp", simulation(), methods(*FIGURE_3, "np-fw"), (*KEPT, "wolfe_gap")),
+        Regression("synthetic", simulation(), names, KEPT),
+        Regression("synthetic", simulation("correlated"), names, KEPT, True),
+        Regression("adp", simulation(), (*FIGURE_3, "np-fw"), (*KEPT, "wolfe_gap")),
         UniformProcess(8, 40, n_runs=20),
     )
 
 
-def dawdle(problem, noise, recorder):
+@dataclass(frozen=True)
+class Disturbed(UniformProcess):
+    """The process of Theorem 2, and something that happens before it."""
+
+    before: str = "dawdle"
+
+    def run(self, trial, names):
+        globals()[self.before]()
+        yield from super().run(trial, names)
+
+
+def dawdle():
     """Take long enough to be interrupted; leave a trace of the process that runs it."""
     Path(os.environ["DAWDLERS"], str(os.getpid())).touch()
     time.sleep(0.1)
-    return Fitted(noise.uniform(problem.design.n_features))
 
 
-def fail(problem, noise, recorder):
+def fail():
     raise RuntimeError("the method broke")
 
 
-def vanish(problem, noise, recorder):
+def vanish():
     os._exit(3)
 
 
-def experiments_with(fit):
-    method = Method("rnm-screen", "stand-in", fit, "published", random=True)
-    return (Regression("synthetic", simulation(), (method,)),)
+def lack_data():
+    raise DataError("housing is damaged")
 
 
 def content(rows):
@@ -83,7 +89,7 @@ def _plain(values):
 
 def run_slowly(store):
     """Run eight trials, two at a time."""
-    run(["figure1"], store=store, trials=8, jobs=2, experiments=experiments_with(dawdle))
+    run(store=store, trials=8, jobs=2, experiments=(Disturbed(2, 1),))
 
 
 if __name__ == "__main__":

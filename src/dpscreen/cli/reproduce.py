@@ -13,13 +13,12 @@ import click
 from rich import box
 from rich.text import Text
 
-from dpscreen._core.words import duration
+from dpscreen._core.messages import message
 from dpscreen.audit import AuditFileProblem, Finding, all_cases, audit, load_findings, save_findings
 from dpscreen.cli import console
-from dpscreen.paper.published import label
 from dpscreen.paper.report import Report, summary_json, write_report
-from dpscreen.paper.results import ResultStore, Skipped, StudyError, StudyRun, read_rows
-from dpscreen.paper.runner import Progress, run, stored_rows
+from dpscreen.paper.results import ResultStore, StudyError, StudyRun
+from dpscreen.paper.runner import run, stored_rows
 from dpscreen.paper.suites import find_items
 from dpscreen.paper.tables import Grid
 
@@ -80,26 +79,22 @@ def command(
     """
     with console.wrong_usage(StudyError):
         find_items(items)
-    store, done = ResultStore(out), None
+    store, done = ResultStore(out), StudyRun()
     with _clear_errors(out):
         if not redraw:
-            with _progress() as report:
-                done = run(items, store=store, trials=trials, jobs=jobs, on_progress=report)
-        findings = _report(store, done, audited=not (redraw or items))
-        page = write_report(findings, out)
-    _show(findings, items, as_json=as_json)
+            with _progress() as shown:
+                done = run(items, store=store, trials=trials, jobs=jobs, on_progress=shown)
+        report = _report(store, done, audited=not (redraw or items))
+        page = write_report(report, out)
+    _show(report, items, as_json=as_json)
     console.say(f"Page: {page}")
 
 
 @contextmanager
 def _clear_errors(out: Path) -> Iterator[None]:
     try:
-        yield
-    except StudyError as error:
-        raise click.ClickException(console.sentence(error)) from error
-    except OSError as error:
-        place, reason = error.filename or out, error.strerror or error
-        raise click.ClickException(f"Cannot write to {place}: {reason}") from error
+        with console.failures(StudyError), console.write_failures(out):
+            yield
     except KeyboardInterrupt:
         console.say(
             f"\nStopped. Finished trials are kept in {out}: run the same command to go on, or add "
@@ -112,53 +107,37 @@ def _clear_errors(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
+def _progress() -> Iterator[Callable[[int, int], None]]:
     """Show a bar on a terminal; elsewhere say now and then how far it is."""
     said = time.monotonic()
 
     with console.share_bar("computing") as show:
 
-        def report(now: Progress) -> None:
+        def report(done: int, planned: int) -> None:
             nonlocal said
-            show(now.done / max(1, now.total))
-            ended = now.done == now.total
-            soon = not ended and time.monotonic() - said < SECONDS_BETWEEN_LINES
-            if soon or console.messages().is_terminal:
-                return
-            said = time.monotonic()
-            left = (
-                "" if now.seconds_left is None or ended else f", {duration(now.seconds_left)} left"
-            )
-            console.say(f"{now.done} of {now.total} trials done{left}")
+            show(done / planned)
+            soon = done < planned and time.monotonic() - said < SECONDS_BETWEEN_LINES
+            if not (soon or console.messages().is_terminal):
+                said = time.monotonic()
+                console.say(f"{done} of {planned} trials done")
 
         yield report
 
 
-def _report(store: ResultStore, done: StudyRun | None, *, audited: bool) -> Report:
+def _report(store: ResultStore, done: StudyRun, *, audited: bool) -> Report:
     """Return everything that the store holds, whichever run it is from."""
-    most = max((row.trial + 1 for row in read_rows(store.path).rows), default=1)
-    stored = stored_rows(store, trials=most)
-    problems = (*(done.problems if done else ()), *stored.problems)
-    with_rows = {row.data for row in stored.rows}
-    skipped = done.skipped if done else ()
-    for message in dict.fromkeys(problems):
-        console.say(f"Note: {message}")
-    for one in skipped:
-        console.say(f"Left out: {one.message}")
+    stored = stored_rows(store)
+    problems = tuple(dict.fromkeys((*done.problems, *stored.problems)))
+    for problem in problems:
+        console.say(f"Note: {problem}")
+    for why in done.skipped.values():
+        console.say(f"Left out: {why}")
     if not stored.rows:
-        raise StudyError(f"there are no results in {store.directory}; run `dpscreen reproduce`")
+        raise StudyError(message("study.nothing", folder=store.directory))
+    left_out = set(done.skipped) - {row.data for row in stored.rows}
     # Directories stay off the page.
-    texts = dict.fromkeys(one.replace(f"{store.directory}/", "") for one in problems)
-    left_out = tuple(
-        Skipped(
-            one.data,
-            f"{label(one.data)}: not found, or not the data it should be. "
-            f"`dpscreen datasets fetch {one.data}` gets it; then run again.",
-        )
-        for one in skipped
-        if one.data not in with_rows
-    )
-    return Report(stored.rows, left_out, tuple(texts), _findings(store.directory, audited=audited))
+    texts = [problem.replace(f"{store.directory}/", "") for problem in problems]
+    return Report(stored.rows, sorted(left_out), texts, _findings(store.directory, audited=audited))
 
 
 def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
@@ -169,7 +148,7 @@ def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
     try:
         found = load_findings(directory)
     except AuditFileProblem as problem:
-        console.say(f"{problem}.")
+        console.say(console.sentence(problem))
         return ()
     if found or not audited:
         return found

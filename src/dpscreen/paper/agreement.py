@@ -15,22 +15,12 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
-from dpscreen.paper.experiments import PROCESS
-from dpscreen.paper.methods import of_rows, proven_names
+from dpscreen.paper.experiments import PROCESS, UniformProcess
+from dpscreen.paper.methods import METHODS, proven_names
 from dpscreen.paper.metrics import SignTest
-from dpscreen.paper.published import (
-    PublishedCell,
-    known_inconsistencies,
-    label,
-    published_cells,
-)
+from dpscreen.paper.published import PublishedCell, known_inconsistencies, label, published_cells
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import (
-    BLOCKS,
-    ENDS,
-    LONG,
-    theorem2_suite,
-)
+from dpscreen.paper.suites import BLOCKS, ENDS, LONG, theorem2_processes
 
 Verdict = Literal["matches", "differs", "not run"]
 Place = tuple[str, str, str, str]
@@ -109,7 +99,7 @@ class RowIndex:
         """Return the mean of one metric; NotRunError if no trial has it."""
         found = self.estimate(suite, data, method, metric)
         if found is None:
-            raise NotRunError(f"{of_rows(method).label} on {label(data)}")
+            raise NotRunError(f"{METHODS[method].label} on {label(data)}")
         return found.mean
 
     def paired(self, one: Place, other: Place) -> list[tuple[float, float]]:
@@ -314,8 +304,7 @@ def check_r2(index: RowIndex) -> tuple[R2Check, ...]:
 class Theorem2Check(NamedTuple):
     """Simulated nonzeros beside the corrected and the printed expression, and their limits."""
 
-    n_features: int
-    n_iter: int
+    process: UniformProcess
     simulated: Estimate
     corrected: float
     published: float
@@ -323,27 +312,19 @@ class Theorem2Check(NamedTuple):
     published_limit: float
 
     @property
-    def relative_error(self) -> float:
-        """How far the simulation is from the corrected expression."""
-        return self.simulated.mean / self.corrected - 1
-
-    @property
-    def relative_error_published(self) -> float:
-        """How far the simulation is from the printed expression."""
-        return self.simulated.mean / self.published - 1
-
-    @property
     def settled(self) -> bool:
         """Whether T is large enough for the limit to be what it should show."""
         return self.corrected > 0.999 * self.corrected_limit
 
+    def off(self, expected: float) -> float:
+        """Return how far the simulation is from an expression, as a share of it."""
+        return self.simulated.mean / expected - 1
+
 
 def check_theorem2(index: RowIndex) -> tuple[Theorem2Check, ...]:
     """Compare every setting that was simulated."""
-    found = []
-    for process in theorem2_suite():
-        simulated = index.estimate(process.suite, process.data, PROCESS, "nonzeros")
-        if simulated:
-            expected = process.expected().values()
-            found.append(Theorem2Check(process.n_features, process.n_iter, simulated, *expected))
-    return tuple(found)
+    found = [
+        (one, index.estimate(one.suite, one.data, PROCESS, "nonzeros"))
+        for one in theorem2_processes()
+    ]
+    return tuple(Theorem2Check(one, mean, **one.expected()) for one, mean in found if mean)

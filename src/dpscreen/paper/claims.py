@@ -24,7 +24,7 @@ from dpscreen.paper.agreement import (
     compare,
     mean_of,
 )
-from dpscreen.paper.methods import of_rows
+from dpscreen.paper.methods import METHODS
 from dpscreen.paper.published import (
     PublishedClaim,
     label,
@@ -160,7 +160,7 @@ def _changes(
 
 
 def _spoken(method: str) -> str:
-    return of_rows(method).label
+    return METHODS[method].label
 
 
 def _labelled(numbers: Mapping[str, float], of: str = "") -> dict[str, float]:
@@ -405,8 +405,8 @@ def _theorem2_iterations(index: RowIndex) -> Outcome:
     settled = [found for found in check_theorem2(index) if found.settled]
     if not settled:
         raise NotRunError("the uniform process")
-    corrected = max(abs(found.simulated.mean / found.corrected_limit - 1) for found in settled)
-    published = max(abs(found.simulated.mean / found.published_limit - 1) for found in settled)
+    corrected = max(abs(found.off(found.corrected_limit)) for found in settled)
+    published = max(abs(found.off(found.published_limit)) for found in settled)
     text = (
         f"The simulation is within {corrected:.2%} of d(d−1)/(2d−1) and up to {published:.0%} off "
         "the printed limit (erratum E6)."
@@ -416,12 +416,12 @@ def _theorem2_iterations(index: RowIndex) -> Outcome:
 
 @reads("theorem-2-many-features")
 def _theorem2_features(index: RowIndex) -> Outcome:
-    found = max(check_theorem2(index), key=lambda one: one.n_features, default=None)
+    found = max(check_theorem2(index), key=lambda one: one.process.n_features, default=None)
     if found is None:
         raise NotRunError("the uniform process")
-    simulated, limit = found.simulated, found.n_iter - 1
+    process, simulated, limit = found.process, found.simulated, found.process.n_iter - 1
     text = (
-        f"d = {found.n_features}, T = {found.n_iter}: {simulated.mean:.2f} ± "
+        f"d = {process.n_features}, T = {process.n_iter}: {simulated.mean:.2f} ± "
         f"{simulated.standard_error:.2f} nonzeros; the corrected expression gives "
         f"{found.corrected:.2f}, the printed limit is {limit}, the printed expression gives "
         f"{found.published:.1f}."

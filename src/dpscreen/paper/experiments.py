@@ -17,9 +17,8 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen.paper import metrics
 from dpscreen.paper.data import load, prepare, synthetic
-from dpscreen.paper.methods import Fitted, Method
+from dpscreen.paper.methods import METHODS, Fitted
 from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, lasso_reference
-from dpscreen.paper.published import published_data
 from dpscreen.paper.results import TrialRow, fingerprint, versions
 from dpscreen.privacy import Budget, SeededNoise, named_seed
 
@@ -133,7 +132,7 @@ class Regression:
 
     suite: str
     source: Simulation | RealData
-    methods: tuple[Method, ...]
+    methods: tuple[str, ...]
     series: tuple[str, ...] = ()
     r2_intercept: bool | None = None
     blocks: int = 1
@@ -148,20 +147,9 @@ class Regression:
         """The data set that must be on this machine, if any."""
         return self.source.name if isinstance(self.source, RealData) else None
 
-    @property
-    def rough_seconds(self) -> float:
-        """About how long a trial takes, to guess the time left."""
-        facts = published_data()[self.data]
-        return 0.1 + 4e-7 * facts.n_rows * facts.n_features
-
-    @property
-    def method_names(self) -> tuple[str, ...]:
-        """What can be run."""
-        return tuple(method.row_name for method in self.methods)
-
     def trials(self, name: str, wanted: int) -> range:
         """Return the trials to run: a single one without noise on fixed rows."""
-        varies = self.real_data is None or self._method(name).random
+        varies = self.real_data is None or METHODS[name].random
         return range(self.blocks * wanted if varies else 1)
 
     def settings(self) -> dict[str, Any]:
@@ -173,23 +161,18 @@ class Regression:
         """Run these methods in one trial, all on the same rows."""
         problem = self.source.problem(trial)
         for name in names:
-            method, names_of_row = self._method(name), _names(self, name, trial)
+            method, names_of_row = METHODS[name], _names(self, name, trial)
             recorder, noise = Recorder(problem, self.series), SeededNoise(seed_name(**names_of_row))
             began = time.perf_counter()
             fit = method.fit(problem, noise, recorder)
             seconds = time.perf_counter() - began
+            described = {"method": method.label, "calibration": method.calibration}
             yield _row_of(
                 self,
                 names_of_row,
                 metrics=self._metrics(problem, fit, names_of_row),
                 series=recorder.series,
-                settings={
-                    **problem.facts(),
-                    **fit.settings,
-                    "method": method.label,
-                    "calibration": method.calibration,
-                    "note": method.note,
-                },
+                settings=problem.facts() | fit.settings | described,
                 seconds=seconds,
             )
 
@@ -212,9 +195,6 @@ class Regression:
                     )
         return found
 
-    def _method(self, name: str) -> Method:
-        return next(method for method in self.methods if method.row_name == name)
-
 
 PROCESS = "uniform-process"
 
@@ -232,9 +212,8 @@ class UniformProcess:
     n_runs: int = 400
 
     suite = "theorem2"
-    method_names = (PROCESS,)
+    methods = (PROCESS,)
     real_data = None
-    rough_seconds = 0.1
 
     @property
     def data(self) -> str:

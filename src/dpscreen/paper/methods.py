@@ -1,9 +1,9 @@
 """The methods of the study, the product's own among them: how each finds coefficients, and a list.
 
 "Published" methods use the paper's constants, random start and all; their stated ε does not hold.
-"Proven" ones use the same stated total on mechanisms whose cost is proved, from a zero start. A
-name means the same here as in `dpscreen.planning.methods`. What the paper calls DP-FW is
-"published-dp-fw" for that reason; in its tables, and so in rows and seeds, it is "dp-fw".
+"Proven" ones use the same stated total on mechanisms whose cost is proved, from a zero start; what
+they take from the data, as the paper takes λ and scaling, is not private (erratum E8). Names are
+those of the paper's tables: "dp-fw" is the published DP-FW.
 """
 
 from __future__ import annotations
@@ -310,60 +310,37 @@ def own_rules(problem: Problem, noise: Noise, _recorder: Recorder) -> Fitted:
 
 # --- the list -----------------------------------------------------------------------------------
 
-Calibration = Literal["published", "proven", "not private"]
-
 
 @dataclass(frozen=True)
 class Method:
-    """A way to find coefficients. `random` is False where the noise is never touched.
-
-    `printed` is the name in rows, where that is another.
-    """
+    """A way to find coefficients. `random` is False where the noise is never touched."""
 
     name: str
     label: str
     fit: Fitter
-    calibration: Calibration = "not private"
+    calibration: Literal["published", "proven", "not private"] = "published"
     random: bool = True
-    note: str = ""
-    printed: str = ""
-
-    @property
-    def row_name(self) -> str:
-        """Return the name in rows and seeds."""
-        return self.printed or self.name
-
-
-def of_rows(row_name: str) -> Method:
-    """Return the method whose rows have this name."""
-    return next(method for method in ALL if method.row_name == row_name)
 
 
 def proven_names() -> tuple[str, ...]:
     """The methods whose stated budget holds, in their order."""
-    return tuple(method.name for method in ALL if method.calibration == "proven")
+    return tuple(name for name, method in METHODS.items() if method.calibration == "proven")
 
 
-def _published(printed: str, label: str, fit: Fitter, note: str = "") -> Method:
-    return Method(f"published-{printed}", label, fit, "published", note=note, printed=printed)
+def _unproven(name: str, label: str, fit: Fitter) -> Method:
+    """Return a random method of which no budget is stated for the whole."""
+    return Method(name, label, fit, "not private")
 
 
-def _noiseless(name: str, label: str, fit: Fitter, note: str = "", printed: str = "") -> Method:
+def _noiseless(name: str, label: str, fit: Fitter) -> Method:
     """Return a method that is the same in every trial on the same rows."""
-    return Method(name, label, fit, random=False, note=note, printed=printed)
+    return Method(name, label, fit, "not private", random=False)
 
 
 LONGER = 3
 """How many times RNM-Screen's iterations "more" stands for; the paper does not say."""
 FEW, MANY = 200, 1000
 """The iterations of the paper's middling sets, and those of its largest."""
-E9 = "As published but for the start, which is the zero vector (erratum E9)."
-E7 = "RNM-Screen with the screened coordinate replaced by a uniformly random one (erratum E7)."
-SAFE = "The rule corrected for the radius (erratum E3); what it rejects is left out for good."
-FOR_GOOD = "Eq. 1 as printed, for the unit ball; what it rejects is left out for good."
-RETURNS = "Eq. 1 as printed, at every iteration; what it zeroes may be chosen again."
-E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
-OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
 
 
 def _screened(screening: MakeScreen, **settings: Any) -> Fitter:
@@ -371,43 +348,42 @@ def _screened(screening: MakeScreen, **settings: Any) -> Fitter:
 
 
 RNM = _screened(rnm)
-FROM_ZERO = partial(paper_frank_wolfe, start="zero")
 PLAIN = partial(paper_frank_wolfe, start="zero", noisy=False)
 OTHERWISE = {"third": "K = d/3", "filled": "missing cells at their mean"}
+"""What the paper leaves open on real data, taken otherwise; the experiment's source has it so."""
 OFTEN = {"": ("", 1), "-50th": (" every 50th", 50), "-last": (" last", None)}
 """How often Appendix C screens: by suffix of the name, words, and every how many iterations."""
 ALL = (
-    _published("rnm-screen", "RNM-Screen", RNM),
-    _published(
+    Method("rnm-screen", "RNM-Screen", RNM),
+    Method(
         "rnm-screen-longer",
         f"RNM-Screen, {LONGER}T iterations",
         partial(changed, fit=RNM, times=LONGER),
     ),
-    _published("adp-screen", "ADP-Screen", _screened(partial(adp, every=1))),
-    _published("adp-screen-50th", "ADP-Screen, every 50th", _screened(partial(adp, every=50))),
-    _published("adp-screen-last", "ADP-Screen, last", _screened(partial(adp, every=None))),
-    _published("dp-fw", "DP-FW", paper_frank_wolfe, "Spends the whole stated budget."),
-    _published("dp-fw-zero", "DP-FW from zero", FROM_ZERO, E9),
-    _published("rnm-screen-zero", "RNM-Screen from zero", _screened(rnm, start="zero"), E9),
-    Method("uniform-zeroing", "Uniform zeroing", _screened(uniform_zeroing), "published", note=E7),
-    Method(
-        "oracle-k-fw", "Oracle-K FW", oracle_k, note="The K largest of DP-FW; K is not private."
-    ),
+    Method("adp-screen", "ADP-Screen", _screened(partial(adp, every=1))),
+    Method("adp-screen-50th", "ADP-Screen, every 50th", _screened(partial(adp, every=50))),
+    Method("adp-screen-last", "ADP-Screen, last", _screened(partial(adp, every=None))),
+    Method("dp-fw", "DP-FW", paper_frank_wolfe),
+    # From zero: erratum E9.
+    Method("dp-fw-zero", "DP-FW from zero", partial(paper_frank_wolfe, start="zero")),
+    Method("rnm-screen-zero", "RNM-Screen from zero", _screened(rnm, start="zero")),
+    Method("uniform-zeroing", "Uniform zeroing", _screened(uniform_zeroing)),
+    _unproven("oracle-k-fw", "Oracle-K FW", oracle_k),
     _noiseless("np-fw", "NP-FW", PLAIN),
     _noiseless("preselect-k-fw", "Preselect-K FW", partial(preselect_k, score=largest_norm)),
-    _noiseless("lasso-of-k", "LASSO", lasso, "scikit-learn's, K nonzeros.", printed="lasso"),
-    _noiseless("np-fw-safe", "NP-FW, safe rule", partial(eliminating, rule=safe_scores), SAFE),
+    _noiseless("lasso", "LASSO", lasso),
+    # The rule corrected for the radius (E3); Eq. 1 as printed, for the unit ball: what it rejects
+    # is left out for good, or may be chosen again.
+    _noiseless("np-fw-safe", "NP-FW, safe rule", partial(eliminating, rule=safe_scores)),
     _noiseless(
         "np-fw-published-rule",
         "NP-FW, Eq. 1 for good",
         partial(eliminating, rule=published_scores),
-        FOR_GOOD,
     ),
     _noiseless(
         "np-fw-rule",
         "NP-FW, Eq. 1",
         _screened(partial(without_noise, every=1), start="zero", noisy=False),
-        RETURNS,
     ),
     *(
         _noiseless(f"np-fw-{n}", f"NP-FW, {n} iterations", partial(changed, fit=PLAIN, n_iter=n))
@@ -416,15 +392,15 @@ ALL = (
     _noiseless("np-fw-low", "NP-FW, smallest λ", partial(changed, fit=PLAIN, end=0)),
     _noiseless("np-fw-high", "NP-FW, largest λ", partial(changed, fit=PLAIN, end=-1)),
     # What the paper leaves open, taken otherwise.
-    _published("rnm-screen-scattered", "RNM-Screen, scattered support", RNM),
-    _published(
+    Method("rnm-screen-scattered", "RNM-Screen, scattered support", RNM),
+    Method(
         "rnm-screen-whole-loss",
         "RNM-Screen, no ½",
         partial(changed, fit=RNM, epsilon_factor=2),
     ),
-    *(_published(f"rnm-screen-{name}", f"RNM-Screen, {w}", RNM) for name, w in OTHERWISE.items()),
+    *(Method(f"rnm-screen-{name}", f"RNM-Screen, {w}", RNM) for name, w in OTHERWISE.items()),
     *(
-        Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {w}", oracle_k)
+        _unproven(f"oracle-k-fw-{name}", f"Oracle-K FW, {w}", oracle_k)
         for name, w in OTHERWISE.items()
     ),
     *(
@@ -433,27 +409,27 @@ ALL = (
     ),
     # Appendix C: one of the two steps private, the other not.
     *(
-        Method(
+        _unproven(
             f"dp-fw-rule{end}", f"DP-FW, Eq. 1{words}", _screened(partial(without_noise, every=k))
         )
         for end, (words, k) in OFTEN.items()
     ),
     *(
-        Method(
+        _unproven(
             f"np-fw-adp{end}",
             f"NP-FW, ADP{words or ' every'}",
             _screened(partial(adp, every=k), noisy=False),
         )
         for end, (words, k) in OFTEN.items()
     ),
-    Method("proven-dp-fw", "Proven DP-FW", proven, "proven", note=E8),
+    Method("proven-dp-fw", "Proven DP-FW", proven, "proven"),
     Method(
         "proven-rnm-screen",
         "Proven RNM-Screen",
         partial(proven, screening_share=SCREENING_SHARE),
         "proven",
-        note=E8,
     ),
-    Method("private-lasso", "PrivateLasso", own_rules, "proven", note=OWN_RULES),
+    Method("private-lasso", "PrivateLasso", own_rules, "proven"),
 )
 METHODS = {method.name: method for method in ALL}
+"""Every method by its name in rows, seeds and the paper's tables."""

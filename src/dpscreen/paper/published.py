@@ -47,8 +47,8 @@ class PublishedData:
     """Size and iterations of one data set.
 
     `n_support` is the number K of nonzeros in the reference solution. On the real sets the paper
-    does not print it (`n_support_printed` is False); replication finds it, and every printed TPR
-    and FPR is, up to rounding, a whole count out of K and d - K.
+    does not print it; replication finds it, and every printed TPR and FPR is, up to rounding, a
+    whole count out of K and d - K.
     """
 
     name: str
@@ -56,7 +56,6 @@ class PublishedData:
     n_features: int
     n_iter: int
     n_support: int
-    n_support_printed: bool
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,6 @@ class PublishedClaim:
     key: str
     where: str
     description: str
-    figures: Mapping[str, float]
     caveat: str | None
     readings: tuple[Mapping[str, Any], ...]
 

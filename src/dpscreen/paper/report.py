@@ -1,4 +1,4 @@
-"""The report on some rows: a page, tables in Markdown, figures, and a summary as JSON."""
+"""The report on some rows: a page, figures, and a summary as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpscreen._core.files import write_text
-from dpscreen._core.pictures import COLOURS, environment
+from dpscreen._core.pictures import environment
 from dpscreen._core.words import duration, how_many
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
@@ -22,11 +22,11 @@ from dpscreen.paper.agreement import (
     summarise,
 )
 from dpscreen.paper.claims import check_claims
-from dpscreen.paper.figures import DASHES, NUMBERS, figure_view, write_figure
+from dpscreen.paper.figures import NUMBERS, figure_view, write_figure
 from dpscreen.paper.published import errata, label
-from dpscreen.paper.results import Skipped, TrialRow
+from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import LONG
-from dpscreen.paper.tables import FEWEST, all_tables, to_markdown
+from dpscreen.paper.tables import FEWEST, all_tables
 
 PAGE = "index.html"
 FEATURED = (
@@ -55,16 +55,16 @@ class Report:
     def __init__(
         self,
         rows: Sequence[TrialRow],
-        skipped: tuple[Skipped, ...] = (),
-        problems: tuple[str, ...] = (),
-        findings: tuple[Finding, ...] = (),
+        skipped: Sequence[str] = (),
+        problems: Sequence[str] = (),
+        findings: Sequence[Finding] = (),
     ) -> None:
-        index = RowIndex(rows)
-        self.rows, self.skipped, self.problems = rows, skipped, problems
-        self.cells = check_cells(index)
+        self.rows, self.index, self.problems = rows, RowIndex(rows), problems
+        self.skipped = [label(name) for name in skipped]
+        self.cells = check_cells(self.index)
         self.summary, self.narrow = summarise(self.cells), summarise(self.cells, counted=True)
-        self.grids = {grid.key: grid for grid in all_tables(index, self.cells, findings)}
-        claims = {claim.key: claim for claim in check_claims(index)}
+        self.grids = {grid.key: grid for grid in all_tables(self.index, self.cells, findings)}
+        claims = {claim.key: claim for claim in check_claims(self.index)}
         self.claims = [claims[key] for key in dict.fromkeys((*FEATURED, *claims))]
         verdicts = Counter(claim.verdict for claim in self.claims)
         self.tally = ", ".join(f"{verdicts[one]} {MANY[one]}" for one in MANY if verdicts[one])
@@ -74,22 +74,17 @@ class Report:
 
 
 def write_report(report: Report, directory: Path) -> Path:
-    """Write page, Markdown and figures below `directory`; return the page's path."""
-    tables, figures = directory / "tables", directory / "figures"
-    for folder in (tables, figures):
-        folder.mkdir(parents=True, exist_ok=True)
+    """Write page and figures below `directory`; return the page's path."""
+    figures = directory / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
     for number in NUMBERS:
-        write_figure(number, report.rows, figures)
-    for key, grid in report.grids.items():
-        write_text(tables / f"{key}.md", to_markdown("table.md", grid=grid))
-    write_text(tables / "claims.md", to_markdown("claims.md", claims=report.claims))
-    write_text(tables / "errata.md", to_markdown("errata.md", errata=report.errata))
+        write_figure(number, report.index, figures)
     write_text(directory / PAGE, render(report))
     return directory / PAGE
 
 
 def summary_json(report: Report) -> str:
-    """Return counts, differing cells, claims and left out data sets as JSON."""
+    """Return counts, differing cells, claims and data sets left out as JSON."""
     content = {
         "trials": report.most_trials,
         "cells": report.summary._asdict(),
@@ -106,14 +101,7 @@ def summary_json(report: Report) -> str:
             if found.verdict == "differs"
         ],
         "claims": {claim.key: claim.verdict for claim in report.claims},
-        "readings": {
-            claim.key: [
-                {"reading": one.reading, "run": one.run, "verdict": one.verdict}
-                for one in claim.judged
-            ]
-            for claim in report.claims
-        },
-        "left_out": [one.data for one in report.skipped],
+        "left_out": report.skipped,
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
 
@@ -123,23 +111,16 @@ def render(report: Report) -> str:
     from markupsafe import Markup
 
     rows = report.rows
-    drawn = {f"figure{number}": figure_view(number, rows) for number in NUMBERS}
+    drawn = {f"figure{number}": figure_view(number, report.index) for number in NUMBERS}
     notes = (str(one) for row in rows for one in row.settings.get("preparation", ()))
     # Versions as the rows record them, this machine's cores and the time that fits took.
     versions: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, version in row.versions.items():
             versions.setdefault(name, {})[version] = None
-    patterns = [" ".join(f"{length * 1.6:g}" for length in dashes) for dashes in DASHES]
     content = {
         "report": report,
         "parts": [(key, report.grids.get(key), drawn.get(key)) for key in ORDER],
-        # The CSS of every colour and dash pattern, for the legends.
-        "swatches": [
-            [f"stroke: var(--c{k}); stroke-dasharray: {dashes or 'none'}" for dashes in patterns]
-            for k in range(len(COLOURS))
-        ],
-        "label": label,
         "rule": {
             "errors": f"{STANDARD_ERRORS:g}",
             "fixed": f"{TOLERANCE:g}",

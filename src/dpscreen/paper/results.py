@@ -1,6 +1,6 @@
 """Result rows, and the file they live in: JSON lines, appended one by one, never lost.
 
-Every line carries a checksum. What is damaged or cut short is left out, as its trial can be run
+Every line carries a checksum. What is damaged or cut short is not used, as its trial can be run
 again, and rows computed with other settings or versions are recognised by their fingerprint.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import shutil
+import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpscreen._core.files import strict_json, write_text
+from dpscreen._core.files import strict_json
+from dpscreen._core.messages import message
 from dpscreen._core.words import how_many
 
 FILE_NAME = "results.jsonl"
@@ -59,19 +60,12 @@ class TrialRow:
         return self.suite, self.data, self.method, self.trial
 
 
-class Skipped(NamedTuple):
-    """A data set that could not be used, and why or how to get it."""
-
-    data: str
-    message: str
-
-
 class StudyRun(NamedTuple):
-    """Good rows, what was wrong with others, and the data sets that could not be used."""
+    """Good rows, what was wrong with others, and why data sets could not be used, by name."""
 
     rows: tuple[TrialRow, ...] = ()
     problems: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: Mapping[str, str] = {}
 
 
 @cache
@@ -122,21 +116,6 @@ def _checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def read_rows(path: Path) -> StudyRun:
-    """Read every good row, and say how many lines are damaged. The file is not changed."""
-    if not path.exists():
-        return StudyRun()
-    *lines, tail = path.read_bytes().split(b"\n")
-    rows, damaged = [], int(tail != b"")  # a last line that was cut short
-    for line in lines:
-        try:
-            rows.append(from_line(line.decode()))
-        except NOT_A_ROW:
-            damaged += 1
-    left_out = f"{path}: left out {how_many(damaged, 'damaged line')}, to be computed again."
-    return StudyRun(tuple(rows), (left_out,) if damaged else ())
-
-
 # --- the file ---------------------------------------------------------------------------------
 
 
@@ -147,25 +126,31 @@ class ResultStore:
         self.directory = Path(directory)
         self.path = self.directory / FILE_NAME
 
-    def open(self) -> StudyRun:
-        """Make sure that rows can be written, and read the file.
+    def read(self) -> StudyRun:
+        """Read every good row, and say how many lines are damaged: their trials are run again."""
+        if not self.path.exists():
+            return StudyRun()
+        rows, damaged = [], 0
+        for line in self.path.read_bytes().splitlines():
+            try:
+                rows.append(from_line(line.decode()))
+            except NOT_A_ROW:
+                damaged += 1
+        problem = message("study.damaged", path=self.path, lines=how_many(damaged, "line"))
+        return StudyRun(tuple(rows), (problem,) if damaged else ())
 
-        Of a damaged file the good rows are kept, and beside it the file as it was.
-        """
+    def open(self) -> StudyRun:
+        """Make sure that rows can be written, each on a line of its own, and read the file."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            self.path.open("ab").close()
+            with self.path.open("a+b") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read() != b"\n":  # a last line that was cut short
+                        file.write(b"\n")
         except OSError as error:
-            raise StudyError(f"cannot write results to {self.path}: {error.strerror}") from error
-        loaded = read_rows(self.path)
-        if not loaded.problems:
-            return loaded
-        before = self.path.with_name(f"{FILE_NAME}.corrupt")
-        shutil.copyfile(self.path, before)
-        # A full copy first, then one rename: at no moment is a good row in neither file.
-        write_text(self.path, "".join(f"{to_line(row)}\n" for row in loaded.rows))
-        told = (f"{one} The file as it was is {before}." for one in loaded.problems)
-        return StudyRun(loaded.rows, tuple(told))
+            raise self._not_written(error) from error
+        return self.read()
 
     def append(self, row: TrialRow) -> None:
         """Write one row, through to the operating system."""
@@ -173,4 +158,7 @@ class ResultStore:
             with self.path.open("ab") as file:
                 file.write(to_line(row).encode() + b"\n")
         except OSError as error:
-            raise StudyError(f"cannot write to {self.path}: {error.strerror}") from error
+            raise self._not_written(error) from error
+
+    def _not_written(self, error: OSError) -> StudyError:
+        return StudyError(message("study.not-written", path=self.path, reason=error.strerror))

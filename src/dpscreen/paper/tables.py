@@ -1,6 +1,6 @@
 """The paper's five tables, every cell beside what its method and the proven ones give here.
 
-A table is data, from which text, Markdown and HTML are made. The fixed texts of the smaller ones
+A table is data, from which text and HTML are made. The fixed texts of the smaller ones
 are in `tables.json`.
 """
 
@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, product
 from typing import Literal, NamedTuple
 
-from dpscreen._core.pictures import environment
-from dpscreen._core.words import NOTHING, decimals, how_many, letters, markdown, span
+from dpscreen._core.words import NOTHING, decimals, how_many, letters, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,
@@ -92,15 +91,6 @@ class Grid:
         return [(heading, name) for heading, names in self.columns for name in names]
 
 
-def flat_grid(
-    key: str, title: str, columns: str, rows: Iterable[Sequence[str]], *remarks: str
-) -> Grid:
-    """Return a table of plain text; columns are separated by " | ", the first names the rows."""
-    lines = tuple((name, tuple(map(GridNumber, texts))) for name, *texts in rows)
-    corner, *names = columns.split(" | ")
-    return Grid(key, title, corner, (("", tuple(names)),), (Section(lines),), remarks=remarks)
-
-
 def mean_and_error(found: Estimate | None) -> str:
     """Return "mean ± standard error"; the mean alone where the standard error is 0."""
     if found is None:
@@ -112,14 +102,6 @@ def mean_and_error(found: Estimate | None) -> str:
 def metric_name(metric: str) -> str:
     """Return the metric's name; what the paper calls sparsity is called what it is, density."""
     return "Density" if metric == "density" else label(metric)
-
-
-def to_markdown(template: str, **content: object) -> str:
-    """Fill "table.md", "claims.md" or "errata.md"; whatever is filled in is escaped."""
-    settings = environment("dpscreen.paper").overlay(
-        autoescape=False, finalize=lambda value: markdown(str(value))
-    )
-    return settings.get_template(template).render(content)
 
 
 # --- all tables ---------------------------------------------------------------------------------
@@ -278,8 +260,12 @@ def _name(found: CellCheck) -> str:
 
 
 def _small_table(key: str, rows: Iterable[Sequence[str]]) -> Grid:
+    """Return a table of plain text with its fixed texts; the first column names the rows."""
     texts = packaged_json("tables.json")[key]
-    return flat_grid(key, texts["title"], texts["columns"], rows, texts["remark"])
+    lines = tuple((name, tuple(map(GridNumber, numbers))) for name, *numbers in rows)
+    corner, *names = texts["columns"].split(" | ")
+    columns = (("", tuple(names)),)
+    return Grid(key, texts["title"], corner, columns, (Section(lines),), (), (texts["remark"],))
 
 
 def _tally(name: str, cells: Sequence[CellCheck]) -> list[str]:
@@ -381,12 +367,12 @@ def _choices_table(index: RowIndex) -> Grid:
 def _theorem2_table(index: RowIndex) -> Grid:
     rows = [
         (
-            f"d = {one.n_features}, T = {one.n_iter}",
+            f"d = {one.process.n_features}, T = {one.process.n_iter}",
             f"{one.simulated.mean:.2f} ± {one.simulated.standard_error:.2f}",
             f"{one.corrected:.2f}",
-            f"{one.relative_error:+.2%}",
+            f"{one.off(one.corrected):+.2%}",
             f"{one.published:.2f}",
-            f"{one.relative_error_published:+.1%}",
+            f"{one.off(one.published):+.1%}",
             f"{one.corrected_limit:.2f}",
             f"{one.published_limit:.2f}",
         )
