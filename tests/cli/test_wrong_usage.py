@@ -64,7 +64,7 @@ CASES = {
     "schema chek --json": "Did you mean 'schema check'?",
     "ledger crate": "Did you mean 'ledger create'?",
     "datasets lst": "Did you mean 'datasets list'?",
-    "datasets fetch abalon": "Did you mean 'abalone'?",
+    "datasets fetch abalon": "did you mean 'abalone'?",
 }
 
 

@@ -22,7 +22,7 @@ from dpscreen import PrivateLasso
 from dpscreen.cli.app import dpscreen as app
 
 SOURCE = Path(dpscreen.__file__).parent
-MOST = {"PrivateLasso.fit": 33, "dpscreen fit": 58}
+MOST = {"PrivateLasso.fit": 33, "dpscreen fit": 59}
 """How many files are still easy to follow."""
 
 SCHEMA = {
@@ -57,8 +57,8 @@ def files_run(work: Callable[[], object]) -> list[str]:
 
 
 def table() -> np.ndarray:
-    """Return 300 rows of two features and a target."""
-    rng = np.random.default_rng(0)
+    """Return 300 rows of two features and a target, other ones in each fit: nothing warns."""
+    rng = np.random.default_rng()
     features = rng.uniform(20, 80, size=(300, 2))
     return np.column_stack((features, features[:, 0] + rng.normal(0, 5, size=300)))
 

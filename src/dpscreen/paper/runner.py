@@ -64,7 +64,7 @@ def run(
     """Compute the rows of these items (none: of all) that the store lacks; return all of them.
 
     Rows are in the store as soon as they are computed, so an interrupted run can be repeated and
-    goes on where it was. `on_progress` is told the trials done and planned.
+    goes on where it was. `on_progress` gets the numbers of trials done and planned.
     """
     chosen, loaded = find_items(items), store.open()
     planned, here = jobs_for(chosen, trials, experiments), available()
