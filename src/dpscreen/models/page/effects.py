@@ -24,6 +24,9 @@ NAME_CELLS = 20
 WIDTH = 4.1
 MODEL, ESTIMATE, PLAIN = COLOURS[1], COLOURS[0], COLOURS[5]
 LARGEST_EXPONENT = 700.0
+FEW_RATIOS = (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100)
+MANY_RATIOS = (0.3, 0.5, 0.7, 1, 1.4, 2, 3)
+"""Ticks of an axis of ratios that is long, or short. Conventional."""
 DOMINANT = 8.0
 """Conventional: how many times as large as the median an effect is drawn on a linear axis."""
 
@@ -151,10 +154,10 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
 def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
     """Write ratios as people do, on a logarithmic scale."""
     axes.set_xscale("log")
-    low, high = min([*values, 0.8]), max([*values, 1.25])
-    axes.set_xlim(low / 1.3, high * 1.3)
-    wanted = [ratio for ratio in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100) if low / 1.3 <= ratio]
-    ticks = [ratio for ratio in wanted if ratio <= high * 1.3]
+    low, high = min([*values, 0.8]) / 1.3, max([*values, 1.25]) * 1.3
+    axes.set_xlim(low, high)
+    wanted = FEW_RATIOS if high > 4 * low else MANY_RATIOS
+    ticks = [ratio for ratio in wanted if low <= ratio <= high]
     axes.set_xticks(ticks, [figure(tick) for tick in ticks])
     axes.minorticks_off()
 
