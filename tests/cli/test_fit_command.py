@@ -145,7 +145,7 @@ def test_methods_by_name_count_the_rows_with_noise_unless_told(place, method, fi
     assert list(model.feature_names_in_) == ["age", "smoker=no"]
     assert model.privacy_.holds
     assert model.privacy_.mechanisms[0].purpose == "the number of rows"
-    second = fit("--method", method, "--rows-public", 500, "-o", "second.json")
+    second = fit("--model", method, "--rows-public", 500, "-o", "second.json")
     assert second.exit_code == 0, second.stderr
     assert dpscreen.load("second.json").n_rows_ == 500
 
@@ -190,7 +190,7 @@ def test_a_unit_is_named_in_the_statement(place):
     assert not statement.rows_disclosed
 
 
-@pytest.mark.parametrize("extra", [(), ("--inference", "split"), ("--method", "dp-fw")])
+@pytest.mark.parametrize("extra", [(), ("--inference", "split"), ("--model", "dp-fw")])
 def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch, extra):
     seeded = partial(methods.FitRequest, random_state=1)
     monkeypatch.setattr(methods, "FitRequest", seeded)  # noise that can be compared
@@ -285,7 +285,7 @@ def test_a_dry_run_loads_no_slow_library_that_it_does_not_need(garbage):
     [
         (("--delta", "0.01"), "Warning: delta is at least 1/n", "nothing else"),
         ((), "Dry run: no row was read", "delta is at least 1/n"),
-        (("--method", "dp-fw"), "--method dp-fw simulates dp-fw", "power"),  # of another method
+        (("--model", "dp-fw"), "--method dp-fw simulates dp-fw", "power"),  # of another method
         (("--model", "free-screen"), "No command simulates free-screen.", "power"),
         (("--model", "ols", "--rows-public", "9"), "The fit would be refused", "times as wide"),
     ],
@@ -373,15 +373,13 @@ def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
         (("-o", "nowhere/a.json"), 2, "there is no directory nowhere"),
         (("-o", "."), 2, "is a directory"),
         (("-o", "a.json", "--ledger", "none.db"), 1, "none.db"),
-        (("-o", "a.json", "--inference", "split", "--method", "dp-fw"), 2, "dp-fw"),
         (("-o", "a.json", "--inference", "split", "--model", "dp-fw"), 2, "inference"),
-        (("-o", "a.json", "--method", "private-logistic"), 2, "requires a binary outcome"),
-        (("-o", "a.json", "--model", "ols", "--method", "dp-fw"), 2, "not two that differ"),
+        (("-o", "a.json", "--model", "logistic"), 2, "requires a binary outcome"),
         (("-o", "a.json", "--model", "ols", "--inference", "split"), 2, "belongs to private-lasso"),
         (("-o", "a.json", "--author", "a" * 501), 2, "500 signs"),
         (("-o", "a.json", "--ledger", "budget.ledger", "--purpose", "=1+1"), 2, "--purpose"),
         (("-o", "a.json", "--delta", 1), 2, "--delta"),
-        (("-o", "a.json", "--method", "lasso"), 2, "private-lasso"),
+        (("-o", "a.json", "--model", "laso"), 2, "lasso"),
     ],
 )
 def test_wrong_usage_leaves_no_file(place, arguments, code, message):

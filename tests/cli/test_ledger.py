@@ -38,8 +38,6 @@ def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "budget.ledger")
     assert ledger.declared == {"unit": "one row", "version": "a=b"}
     assert ledger.note == "for two years"
-    done = dpscreen_ledger("create", "other.ledger", *GRANT, "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["total"]["epsilon"] == 2
 
 
 def test_create_refuses_to_overwrite(ledger):
@@ -95,9 +93,7 @@ def test_show_is_a_table_on_a_terminal(ledger):
 
 
 def test_json_and_csv_parse_back(ledger):
-    for arguments in (("show", ledger.path, "--json"), ("export", ledger.path, "--format", "json")):
-        found = json.loads(dpscreen_ledger(*arguments).stdout)
-        assert found == ledger.document()
+    assert json.loads(dpscreen_ledger("show", ledger.path, "--json").stdout) == ledger.document()
     done = dpscreen_ledger("export", ledger.path)
     assert done.stderr == ""
     rows = list(csv.DictReader(io.StringIO(done.stdout)))

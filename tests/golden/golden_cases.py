@@ -324,8 +324,8 @@ FIT_OPTIONS = {
     "private-lasso": ("--max-features", 4),
     "intervals": ("--inference", "split"),
     "PrivateOLS": ("--model", "ols"),
-    "dp-fw": ("--method", "dp-fw", "--rows-public", 1200),
-    "rnm-screen": ("--method", "rnm-screen", "--rows-public", 1200),
+    "dp-fw": ("--model", "dp-fw", "--rows-public", 1200),
+    "rnm-screen": ("--model", "rnm-screen", "--rows-public", 1200),
 }
 
 

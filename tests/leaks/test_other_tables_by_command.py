@@ -33,8 +33,8 @@ FITS = {
         "why",
     ),
     "split": ("--inference", "split", "--rows-public", 3000),
-    "dp-fw": ("--method", "dp-fw", "--rows-public", 200),
-    "rnm-screen": ("--method", "rnm-screen", "--rows-public", 200),
+    "dp-fw": ("--model", "dp-fw", "--rows-public", 200),
+    "rnm-screen": ("--model", "rnm-screen", "--rows-public", 200),
     "dry run": ("--dry-run",),
     "dry run, booked": ("--dry-run", "--json", "--ledger", "l.ledger"),
 }

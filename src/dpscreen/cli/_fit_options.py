@@ -81,7 +81,6 @@ MODELS = {name: f"private-{name}" for name in OURS} | {
     name: name for name in ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 }
 """What people call the models, and the methods that fit them."""
-METHODS = tuple(MODELS.values())
 
 
 def _percentage(_context: click.Context, _option: click.Parameter, value: str) -> float:
@@ -211,11 +210,8 @@ def _method(options: Any, schema: TableSchema) -> str:
     """Return the method: as given, or the one that suits the target."""
     from dpscreen.families import default_words_of, family_of
 
-    model = None if options.model is None else MODELS[options.model]
-    if model is not None and options.method not in (None, model):
-        raise click.UsageError("Give --model or --method, not two that differ.")
-    if found := options.method or model:
-        return found
+    if options.model is not None:
+        return MODELS[options.model]
     if words := default_words_of(schema.classes, schema.target_bounds[0]):
         console.say(words.format(target=schema.target))
     return family_of(schema.classes).sparse.method

@@ -15,12 +15,10 @@ from dpscreen.cli import console
 
 @click.command()
 @click.argument("cases", nargs=-1)
-@click.option(
-    "--runs", type=console.WholeWithin(min=100), help="Runs on each of the two data sets."
-)
+@click.option("--runs", type=click.IntRange(min=100), help="Runs on each of the two data sets.")
 @click.option(
     "--confidence",
-    type=console.NumberWithin(0.5, 1, max_open=True),
+    type=console.Number(0.5, 1, max_open=True),
     default=0.999,
     help="Confidence of each certified bound.",
 )
@@ -77,7 +75,6 @@ def command(cases: tuple[str, ...], save: Path | None, as_json: bool, **given: A
             for found in findings
         ]
         title = "Audit: certified lower bounds on epsilon"
-        table = console.made_table(headings, rows, left={"case", "verdict"}, title=title)
-        console.output().print(table)
+        console.print_table(headings, rows, left={"case", "verdict"}, title=title)
     if not all(found.as_expected for found in findings):
         raise SystemExit(1)

@@ -61,7 +61,7 @@ LESSON = (
 @click.option("--n-effects", type=console.COUNT, help="Number of features with an effect.")
 @click.option(
     "--repetitions",
-    type=console.WholeWithin(min=2, max=1000),
+    type=click.IntRange(min=2, max=1000),
     help="Simulated tables.  [default: as many as take about ten seconds]",
 )
 @console.SEED
@@ -180,8 +180,5 @@ def _show(contest: Contest, found: Sequence[PowerRow]) -> None:
         )
         for one in found
     ]
-    table = console.made_table(headings, cells, left={"method"}, title=contest.title)
-    table.columns[0].min_width = max(len(one.method) for one in found)
-    out = console.output()
-    out.print(table)
-    out.print(LESSON, markup=False)
+    console.print_table(headings, cells, left={"method"}, title=contest.title)
+    console.output().print(LESSON, markup=False)

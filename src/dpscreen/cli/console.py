@@ -65,26 +65,23 @@ def sentence(problem: object) -> str:
     return text[:1].upper() + text[1:]
 
 
-def made_table(
+def print_table(
     headings: Iterable[str],
     rows: Iterable[Sequence[Any]],
     *,
     left: Collection[str] = (),
     **options: Any,
-) -> Table:
-    """Return a table of columns to the right, but for those that `left` names."""
-    table = Table(title_style="bold", **options)
+) -> None:
+    """Print a table without folding it; on a terminal, as wide as that is.
+
+    Columns are to the right, but for those that `left` names.
+    """
+    table, out = Table(title_style="bold", **options), output()
     for name in headings:
         justify: Any = "left" if name in left else "right"
         table.add_column(escape(name), justify=justify, overflow="fold")
     for cells in rows:
         table.add_row(*cells)
-    return table
-
-
-def print_table(table: Table) -> None:
-    """Print a table without folding it; on a terminal, as wide as that is."""
-    out = output()
     if not out.is_terminal:
         needed = Measurement.get(out, out.options.update(width=1000), table).maximum
         out = Console(file=out.file, width=max(out.width, needed), highlight=False)
@@ -164,64 +161,27 @@ def write_failures(path: Path, what: str = "") -> Iterator[None]:
 # --- options that several commands have ---------------------------------------------------------
 
 
-class PlainRange(click.ParamType):  # type: ignore[type-arg]
-    """Numbers within a range; a refusal is a plain sentence."""
-
-    min: Any
-    max: Any
-    min_open: bool
-    max_open: bool
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the number; refuse what is none, or lies outside."""
-        try:
-            found = super().convert(value, param, ctx)
-            if math.isnan(found):  # no bound refuses it
-                self.fail("not a number", param, ctx)
-        except click.BadParameter as refused:
-            allowed = f"must be a {self.name} {self._in_words()}".rstrip()
-            raise click.BadParameter(
-                f"{allowed}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
-            ) from None
-        return found
-
-    def _describe_range(self) -> str:
-        return self._in_words().removeprefix("of ")
-
-    def _in_words(self) -> str:
-        """Return which numbers are allowed, to follow the noun."""
-        if self.min is None:
-            return ""
-        if self.max is None:
-            return f"above {self.min}" if self.min_open else f"of at least {self.min}"
-        if self.min_open or self.max_open:
-            start = "above" if self.min_open else "from"
-            return f"{start} {self.min} and {'below' if self.max_open else 'up to'} {self.max}"
-        return f"from {self.min} to {self.max}"
-
-
-class NumberWithin(PlainRange, click.FloatRange):
-    """A number."""
+class Number(click.FloatRange):
+    """A number within a range."""
 
     name = "number"
 
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number; nan is none, which no bound refuses."""
+        found: float = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail("nan is not a number.", param, ctx)
+        return found
 
-class WholeWithin(PlainRange, click.IntRange):
-    """A whole number."""
 
-    name = "whole number"
-
-
-class Epsilon(NumberWithin):
+class Epsilon(Number):
     """A number that a budget can have."""
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
         """Return the number, or say what `Budget` has against it."""
         from dpscreen.privacy.budget import Budget
 
-        found = float(super().convert(value, param, ctx))
+        found = super().convert(value, param, ctx)
         try:
             Budget(found, delta=0.5)
         except ValueError as problem:
@@ -264,12 +224,12 @@ def table_of(data: Path | str, table: str | None, query: str | None) -> Any:
 PATH = click.Path(path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
-NUMBER = NumberWithin()
-COUNT = WholeWithin(min=1)
-ROWS = WholeWithin(min=2)
-POSITIVE = NumberWithin(0, min_open=True)
+NUMBER = Number()
+COUNT = click.IntRange(min=1)
+ROWS = click.IntRange(min=2)
+POSITIVE = Number(0, min_open=True)
 EPSILON = Epsilon(0, min_open=True)
-SHARE = NumberWithin(0, 1, min_open=True, max_open=True)
+SHARE = Number(0, 1, min_open=True, max_open=True)
 DATA = TableOrAddress()
 SEED = click.option("--seed", default="0", help="Seed of the simulation.")
 

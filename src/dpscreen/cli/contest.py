@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
 from dpscreen._core.files import write_text
 from dpscreen._core.messages import unknown
@@ -37,13 +36,13 @@ GUARD = (
 )
 @click.option(
     "--trials",
-    type=console.WholeWithin(min=1, max=1000),
+    type=click.IntRange(min=1, max=1000),
     default=3,
     help="Fits of each method at each budget, with other held-out rows.",
 )
 @click.option(
     "--most-rows",
-    type=console.WholeWithin(min=100),
+    type=click.IntRange(min=100),
     default=20_000,
     help="Rows drawn from larger tables.",
 )
@@ -113,7 +112,7 @@ def _show(standings: Standings) -> None:
     """Print ranks by method and ε, and to whom ours lost."""
     out = console.output()
     for division in standings.divisions:
-        out.print(_table(standings, division))
+        _show_ranks(standings, division)
         for epsilon in standings.epsilons:
             lost = standings.defeats(division, epsilon)
             shown = "; ".join(
@@ -127,8 +126,8 @@ def _show(standings: Standings) -> None:
     out.print("Public tables only: nothing here was protected.", markup=False)
 
 
-def _table(standings: Standings, division: str) -> Table:
-    """Return mean ranks, with mean scores, by method and ε."""
+def _show_ranks(standings: Standings, division: str) -> None:
+    """Print mean ranks, with mean scores, by method and ε."""
     from dpscreen.planning.standings import measure
 
     best, epsilons = standings.best(division), standings.epsilons
@@ -142,4 +141,4 @@ def _table(standings: Standings, division: str) -> Table:
     rows.append(("not private", *[f"({best.mean():.3f})"] * len(found), ""))
     headings = ("method", *(f"ε = {epsilon:.3g}" for epsilon in epsilons), "seconds")
     title = f"{division}, {how_many(len(best), 'table')}: mean rank (mean {measure(division)})"
-    return console.made_table(headings, rows, left={"method"}, title=title)
+    console.print_table(headings, rows, left={"method"}, title=title)

@@ -51,7 +51,7 @@ def list_datasets(as_json: bool) -> None:
         place = ", ".join(here.get(name, [])) or f"missing; dpscreen datasets fetch {name}"
         rows.append((name, str(entry.n_rows), str(entry.n_features), Text(place)))
     headings, left = ("name", "n", "d", "where"), {"name", "where"}
-    console.print_table(console.made_table(headings, rows, left=left, box=None, pad_edge=False))
+    console.print_table(headings, rows, left=left, box=None, pad_edge=False)
 
 
 @command.command()

@@ -5,7 +5,6 @@ All of it is also one HTML file, which holds its pictures, runs no script and as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +47,7 @@ Bounds are medical knowledge, not taken from the rows.
     default=Path("dpscreen-demo.html"),
     help="Write the page with pictures and statements to this file.",
 )
-@console.plot_option("Also write the pictures alone")
-def command(data: str, statements: bool, report: Path, plot: Path | None) -> None:
+def command(data: str, statements: bool, report: Path) -> None:
     """Compare published, proven and non-private methods, then fit a real table.
 
     First 3000 rows with 600 features of which 70 matter, at the epsilon of the paper's Table 1;
@@ -78,36 +76,36 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
     none = "No privacy at all: for comparison only."
     printed = [(one.method, str(one.statement or none)) for one in results]
     printed.append(("The diabetes table", str(table.privacy_)))
-    first = f"1. Simulated: 3000 rows, 70 of 600 features matter; ε = {demo.EPSILON:g}, δ = 1e-06"
-    parts = [
-        (first, "\n".join(_contest_lines(results))),
-        ("2. Real: 442 diabetes patients", str(table.summary())),
-        *((f"\n{name}", text) for name, text in printed if statements),
-    ]
-    for heading, text in parts:
-        console.output().print(heading, style="bold", markup=False)
-        console.output().print(text, markup=False)
+    out = console.output()
+    setting = f"ε = {demo.EPSILON:g}, δ = 1e-06"
+    out.print(f"1. Simulated: 3000 rows, 70 of 600 features matter; {setting}", style="bold")
+    _show_methods(results)
+    parts = [("2. Real: 442 diabetes patients", str(table.summary()))]
+    for heading, text in (*parts, *((f"\n{name}", text) for name, text in printed if statements)):
+        out.print(heading, style="bold", markup=False)
+        out.print(text, markup=False)
     with console.write_failures(report):
         write_text(report, _page(results, rows.coef, table, printed))
-    if plot is not None:
-        demo.draw_all(results, rows.coef).savefig(plot, dpi=130)
     log.print(f"Pictures and privacy statements: {report}", soft_wrap=True)
 
 
-def _contest_lines(results: list[DemoOutcome]) -> Iterator[str]:
-    """Yield the table of methods, and what can be learnt from it."""
-    from dpscreen.paper.demo import FITS, LESSONS
+def _show_methods(results: list[DemoOutcome]) -> None:
+    """Print the table of methods, and why each does what it does."""
+    from dpscreen.paper.demo import FITS
 
-    corner, scores = f"means of {FITS} fits", f"{'found':>7}{'wrong':>7}{'F1':>7}{'MSE':>8}"
-    yield f"{corner:<27}{'T':>5}{scores}  the stated ε"
-    for one in results:
-        found, wrong = whole_percent(one.found), whole_percent(one.wrong)
-        steps = "" if one.n_iter is None else one.n_iter
-        yield (
-            f"{one.method:<27}{steps:>5}{found:>7}{wrong:>7}{one.f1:>7.2f}{one.mse:>8.2f}"
-            f"  {one.promise}"
+    name, promise = f"means of {FITS} fits", "the stated ε"
+    rows = [
+        (
+            *(one.method, "" if one.n_iter is None else f"{one.n_iter}"),
+            *(whole_percent(one.found), whole_percent(one.wrong)),
+            *(f"{one.f1:.2f}", f"{one.mse:.2f}", one.promise),
         )
-    yield from (f"* {lesson}" for lesson in LESSONS)
+        for one in results
+    ]
+    headings = (name, "T", "found", "wrong", "F1", "MSE", promise)
+    console.print_table(headings, rows, left={name, promise}, box=None, pad_edge=False)
+    for one in results:
+        console.output().print(f"* {one.why}", markup=False)
 
 
 def diabetes_model() -> PrivateOLS:

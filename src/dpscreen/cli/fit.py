@@ -12,7 +12,6 @@ from dpscreen._core.messages import message
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
     ABOUT,
-    METHODS,
     MODELS,
     MOST_UNREADABLE,
     SELECTING,
@@ -52,18 +51,7 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
     required=True,
     help="Budget: delta, far below 1 over the number of rows.",
 )
-@click.option(
-    "--model",
-    type=click.Choice(list(MODELS)),
-    metavar="NAME",
-    help=ABOUT,
-)
-@click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    metavar="NAME",
-    help=f"The method by its own name, in place of --model: {', '.join(METHODS)}.",
-)
+@click.option("--model", type=click.Choice(list(MODELS)), metavar="NAME", help=ABOUT)
 @click.option(
     "--inference",
     type=click.Choice(["split"]),

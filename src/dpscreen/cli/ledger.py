@@ -15,7 +15,6 @@ from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.export import Document
 
 COLUMNS = ("number", "at", "who", "purpose", "unit", "rho", "epsilon")
-AS_JSON = console.JSON(help="Print the whole ledger as JSON.")
 LEDGER = click.argument("ledger", type=console.PATH)
 
 
@@ -30,7 +29,7 @@ def command() -> None:
     Examples:
       dpscreen ledger create my.ledger --dataset survey --epsilon 2 --delta 1e-6
       dpscreen ledger show my.ledger
-      dpscreen ledger export my.ledger --format csv > survey.csv
+      dpscreen ledger export my.ledger > survey.csv
     """
 
 
@@ -54,8 +53,7 @@ def command() -> None:
     multiple=True,
     help="A property that identifies the data set, never computed from its rows; may be repeated.",
 )
-@AS_JSON
-def create(ledger: Path, declared: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def create(ledger: Path, declared: tuple[str, ...], **given: Any) -> None:
     """Make a new ledger, a directory. What exists is never overwritten, a budget never raised.
 
     Put it on a local disk. Only you may enter it; the how-to page "share a budget" says how to let
@@ -80,8 +78,6 @@ def create(ledger: Path, declared: tuple[str, ...], as_json: bool, **given: Any)
         pairs[name] = text
     with wrong_usage():
         made = PrivacyLedger.create(ledger, declared=pairs, **given)
-        if as_json:
-            click.echo(made.export("json"), nl=False)
     granted = f"epsilon {given['epsilon']:g} at delta {given['delta']:g}"
     console.say(f"Ledger for {made.dataset} written to {ledger}: {granted}.")
 
@@ -89,7 +85,7 @@ def create(ledger: Path, declared: tuple[str, ...], as_json: bool, **given: Any)
 @command.command()
 @LEDGER
 @click.option("--since", metavar="HASH", help="Fail unless the ledger holds this earlier hash.")
-@AS_JSON
+@console.JSON(help="Print the whole ledger as JSON.")
 def show(ledger: Path, since: str | None, as_json: bool) -> None:
     """Show who spent what and when, and what remains.
 
@@ -107,22 +103,14 @@ def show(ledger: Path, since: str | None, as_json: bool) -> None:
 
 @command.command()
 @LEDGER
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "json"]),
-    default="csv",
-    help="CSV holds the reservations, JSON all of the ledger.",
-)
-def export(ledger: Path, form: str) -> None:
-    """Write the ledger to stdout.
+def export(ledger: Path) -> None:
+    """Write the reservations to stdout, as CSV; `show --json` has all of the ledger.
 
     \b
     Examples:
       dpscreen ledger export my.ledger > survey.csv
-      dpscreen ledger export my.ledger --format json > survey.json
     """
-    click.echo(PrivacyLedger(ledger).export(form), nl=False)
+    click.echo(PrivacyLedger(ledger).export("csv"), nl=False)
 
 
 def _show(ledger: Document) -> None:
@@ -137,7 +125,7 @@ def _show(ledger: Document) -> None:
     headings = [name.replace("at", "at (UTC)") for name in COLUMNS]
     left = {"at (UTC)", "who", "purpose", "unit"}
     plain: dict[str, Any] = {} if out.is_terminal else {"box": None, "pad_edge": False}
-    console.print_table(console.made_table(headings, rows, left=left, **plain))
+    console.print_table(headings, rows, left=left, **plain)
     out.print("\nThe rho of reservations add up; their epsilons, each for itself, do not.")
 
 

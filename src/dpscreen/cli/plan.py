@@ -26,13 +26,13 @@ from dpscreen.cli._fit_options import EACH, OURS, RATE, TABLES
 @click.option("--n-effects", type=console.COUNT, help="Number of features with an effect.")
 @click.option(
     "--correlation",
-    type=console.NumberWithin(0, 1, max_open=True),
+    type=console.Number(0, 1, max_open=True),
     default=0.0,
     help="Correlation between neighbouring features.",
 )
 @click.option(
     "--looseness",
-    type=console.NumberWithin(1, 1000),
+    type=console.Number(1, 1000),
     default=1.0,
     help="Factor by which the declared bounds are too wide.",
 )
@@ -169,5 +169,5 @@ def _show_widths(public: dict[str, Any], *, as_json: bool) -> None:
         for one in expected.widths
     ]
     title = "width of intervals relative to those without privacy"
-    console.print_table(console.made_table(("epsilon", "times as wide"), rows, title=title))
+    console.print_table(("epsilon", "times as wide"), rows, title=title)
     console.output().print(expected.finding, markup=False)

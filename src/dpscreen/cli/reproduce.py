@@ -193,17 +193,16 @@ def _show_grid(grid: Grid) -> None:
     headings = [grid.corner, *(f"{short}\n{name}" if short else name for short, name in shorts)]
     style: Any = {"title_justify": "left", "box": box.SIMPLE_HEAD, "pad_edge": False}
     title = Text(grid.title)
-    table = console.made_table(headings, (), left={grid.corner}, title=title, **style)
+    rows = []
     for section in grid.sections:
-        if section.title:
-            table.add_row(Text(section.title, style="bold"))
+        rows += [[Text(section.title, style="bold")]] if section.title else []
         for name, numbers in section.lines:
             cells = [Text(one.text, style="bold" if one.strong else "") for one in numbers]
             for one, cell in zip(numbers, cells, strict=True):
                 if one.mark:
                     cell.append(f" ≠{one.mark}", style="bold yellow")
-            table.add_row(Text(name), *cells)
-    console.print_table(table)
+            rows.append([Text(name), *cells])
+    console.print_table(headings, rows, left={grid.corner}, title=title, **style)
     out = console.output()
     for remark in grid.remarks:
         out.print(Text(remark, style="dim"))

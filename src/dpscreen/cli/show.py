@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--tier",
-    type=console.WholeWithin(1, 3),
+    type=click.IntRange(1, 3),
     default=3,
     help="Level of detail of the registry entry.",
 )

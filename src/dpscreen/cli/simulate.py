@@ -14,12 +14,12 @@ from dpscreen.cli import console
 @click.option(
     "--schema", "schema_path", type=console.PATH, required=True, help="A complete schema."
 )
-@click.option("--rows", type=console.WholeWithin(1, 10_000_000), default=1000)
+@click.option("--rows", type=click.IntRange(1, 10_000_000), default=1000)
 @console.OUTPUT(type=console.PATH, help="A .csv or .parquet file.  [default: CSV to stdout]")
-@click.option("--seed", type=console.WholeWithin(min=0), help="Seed, for the same rows each time.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed, for the same rows each time.")
 @click.option(
     "--missing",
-    type=console.NumberWithin(0, 1),
+    type=console.Number(0, 1),
     default=0.0,
     help="Share of empty cells.",
 )

@@ -24,7 +24,7 @@ OTHERS = "Give another --folder, or fix or remove the schema.json that is in thi
 @click.argument("table", type=console.FILE)
 @click.option(
     "--port",
-    type=console.WholeWithin(0, 65535),
+    type=click.IntRange(0, 65535),
     default=0,
     show_default=False,
     help="Port to listen on.  [default: any free port]",

@@ -20,7 +20,6 @@ from dpscreen.paper.metrics import f1, false_positive_rate, true_positive_rate
 from dpscreen.privacy import PrivacyStatement, PublishedCalibrationWarning
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # The data, radius and epsilon of the paper's Table 1; its delta of 1/n would protect nobody.
@@ -30,14 +29,6 @@ DELTA = 1e-6
 STEPS, PAPER_STEPS = 120, 1000
 FITS = 5
 """Fits of each random method, of which means are shown."""
-
-LESSONS = (
-    "The published noise is too small: its ε does not hold. The paper has T = 1000.",
-    "Fewer steps, each with more budget, and a zero start bring most of the gain.",
-    "Proven noise must cover residuals of up to 100; a clip at 1 divides it by 100.",
-    "Which coefficient is screened is close to random; DP-FW does not screen.",
-    "PrivateLasso chooses steps, clip and scales; LASSO is shrunk by λ = 50.",
-)
 
 
 @dataclass(frozen=True)
@@ -98,7 +89,7 @@ def contestants() -> tuple[Contestant, ...]:
         ),
         Contestant(
             "RNM-Screen, proven",
-            "Proven, without a clip: the noise of each step must cover residuals of up to 100.",
+            "Proven, no clip: the noise of each step must cover residuals of up to 100.",
             lambda: RNMScreen(n_iter=STEPS, clip=math.inf, **IN_BALL),
         ),
         Contestant(
@@ -106,7 +97,7 @@ def contestants() -> tuple[Contestant, ...]:
         ),
         Contestant(
             "DP-FW, proven, clip=1",
-            "The same steps without screening.",
+            "The same steps without screening, whose choices are close to random.",
             lambda: DPFrankWolfe(**CLIPPED),
         ),
         Contestant(
@@ -150,27 +141,13 @@ TRUTH, FOUND, FALSE = COLOURS[5], COLOURS[2], COLOURS[1]
 
 def draw(outcome: DemoOutcome, truth: Array) -> Figure:
     """Draw the coefficients of one method over the truth."""
-    figure = canvas(4.6, 2.3)
-    _panel(figure.subplots(), outcome.coef, truth)
-    return figure
-
-
-def draw_all(results: list[DemoOutcome], truth: Array) -> Figure:
-    """Draw all methods, one below the other, with titles."""
-    figure = canvas(8, 2.1 * len(results))
-    for axes, outcome in zip(figure.subplots(len(results), sharex=True), results, strict=True):
-        _panel(axes, outcome.coef, truth)
-        title = f"{outcome.method}: F1 {outcome.f1:.2f}, ε = {EPSILON:g} {outcome.promise}"
-        axes.set_title(title, fontsize=10, loc="left", color=INK)
-    return figure
-
-
-def _panel(axes: Axes, coef: Array, truth: Array) -> None:
-    feature = np.arange(truth.size)
+    figure, feature = canvas(4.6, 2.3), np.arange(truth.size)
+    axes = figure.subplots()
     axes.step(feature, truth, where="mid", color=TRUTH, lw=1)
     for mask, colour, marker in ((truth != 0, FOUND, "o"), (truth == 0, FALSE, "x")):
-        shown = (coef != 0) & mask
-        axes.plot(feature[shown], coef[shown], marker, color=colour, markersize=3, mew=0.8)
+        shown = (outcome.coef != 0) & mask
+        axes.plot(feature[shown], outcome.coef[shown], marker, color=colour, markersize=3, mew=0.8)
     axes.set_ylim(-1.6, 1.6)
     axes.set_ylabel("coefficient", fontsize=9, color=INK)
     plain_axes(axes)
+    return figure

@@ -57,7 +57,7 @@ class ReleaseRecord:
         """Return the command line that fits the same model, and spends as much again."""
         words = ["dpscreen", "fit", self.table, "--schema", "schema.json"]
         words += ["--epsilon", f"{self.epsilon!r}", "--delta", f"{self.delta!r}"]
-        words += ["--method", self.method]
+        words += ["--model", self.method.removeprefix("private-")]
         words += ["--inference", self.inference] if self.inference else []
         words += [
             word
