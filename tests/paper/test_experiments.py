@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tiny_study import simulation
+from tiny_study import WithR2, simulation
 
 from dpscreen.paper import experiments, metrics
 from dpscreen.paper.data import DatasetTable
@@ -16,6 +16,7 @@ from dpscreen.paper.experiments import (
 )
 from dpscreen.paper.methods import METHODS, Fitted, Method
 from dpscreen.paper.problem import MOST_POINTS, Recorder
+from dpscreen.paper.published import PublishedData
 from dpscreen.privacy import SeededNoise
 
 
@@ -26,7 +27,7 @@ def rows_of(monkeypatch):
     def measured(source, weights, trial):
         method = Method("fixed", "Fixed", lambda *_: Fitted(np.array(weights)), "not private")
         monkeypatch.setitem(experiments.METHODS, "fixed", method)
-        experiment = Regression("synthetic", source, ("fixed",), r2_intercept=True)
+        experiment = Regression("synthetic", source, ("fixed",))
         return next(experiment.run(trial, ["fixed"]))
 
     return measured
@@ -34,7 +35,7 @@ def rows_of(monkeypatch):
 
 def test_the_metrics_are_those_of_the_coefficients(rows_of):
     weights = [0.5, 0, -1, 0, 0, 0, 0, 0, 0, 2]
-    source = simulation()
+    source = simulation(kind=WithR2)
     row = rows_of(source, weights, 1)
     problem = source.problem(1)
     X, y = problem.rows.whole.X, problem.rows.whole.y
@@ -55,7 +56,7 @@ def test_the_metrics_are_those_of_the_coefficients(rows_of):
 
 def test_as_many_random_features_are_the_control_of_r2(rows_of):
     """Over all subsets of a size the control's mean is that of drawing one uniformly."""
-    source, weights = simulation(), np.array([1.0] * 3 + [0.0] * 7)
+    source, weights = simulation(kind=WithR2), np.array([1.0] * 3 + [0.0] * 7)
     found = [rows_of(source, weights, 0) for _ in range(2)]
     problem = source.problem(0)
     gram, size = problem.rows.moments, problem.design.n_features
@@ -116,10 +117,7 @@ def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
     y = 3 * X[:, 0] - 2 * X[:, 3] + 0.1 * rng.standard_normal(80)
     made = DatasetTable(X, y, tuple("abcde"))
     monkeypatch.setattr(experiments, "load", lambda name: made)
-    shares = {"epsilon_share": 0.02, "delta_share": 0.25}
-    source = RealData(
-        name="made", transform=False, n_support=2, intercept=False, n_iter=9, epsilon=5.0, **shares
-    )
+    source = RealData(data=PublishedData("made", 80, 5, n_iter=9, n_support=2), transform=False)
     problem = source.problem(0)
     assert source.problem(7) is problem
     assert np.flatnonzero(problem.reference).tolist() == [0, 3]

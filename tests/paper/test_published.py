@@ -7,7 +7,6 @@ from importlib.resources import files
 import pytest
 
 from dpscreen.paper.published import (
-    CellKey,
     errata,
     known_inconsistencies,
     label,
@@ -77,7 +76,7 @@ def test_every_number_and_every_bold_is_as_printed(printed_tables, table):
     typed = {cell.key: (cell.value, cell.bold) for cell in published_cells(table)}
     names = {label(name): name for name in published_data()}
     printed = {
-        CellKey(table, names[row], *column): content
+        (table, names[row], *column): content
         for row, entries in rows.items()
         for column, content in zip(COLUMNS[table], entries[-len(COLUMNS[table]) :], strict=True)
     }
@@ -178,8 +177,8 @@ def test_a_bold_cell_beside_a_better_one_is_flagged():
         == (cell.metric == "mse")
     }
     assert wrong == {
-        CellKey(5, "abalone", ORACLE, "mse"),
-        CellKey(5, "communities", ORACLE, "f1"),
-        CellKey(5, "blogfeedback", ORACLE, "f1"),
+        (5, "abalone", ORACLE, "mse"),
+        (5, "communities", ORACLE, "f1"),
+        (5, "blogfeedback", ORACLE, "f1"),
     }
     assert wrong <= set(known_inconsistencies())

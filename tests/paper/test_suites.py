@@ -3,8 +3,13 @@
 import pytest
 
 from dpscreen.paper import suites
-from dpscreen.paper.experiments import fingerprint_of
-from dpscreen.paper.published import published_data, published_figures, published_value
+from dpscreen.paper.experiments import EPSILON, fingerprint_of
+from dpscreen.paper.published import (
+    PublishedData,
+    published_data,
+    published_figures,
+    published_value,
+)
 from dpscreen.paper.results import StudyError
 from dpscreen.paper.runner import jobs_for
 from dpscreen.paper.suites import all_experiments, all_items, find_items
@@ -19,13 +24,10 @@ def experiment(suite, data):
 def test_synthetic_settings_are_the_papers(figure, suite):
     printed = published_figures()[figure].settings
     source = experiment(suite, "uncorrelated").source
-    total = Budget(source.epsilon, 1 / printed["n_rows"])
-    optimisation, screening = total.split(
-        share=source.epsilon_share, delta_share=source.delta_share
-    )
-    assert (source.n_rows, source.n_features, source.n_iter) == (3000, 600, 1000)
+    total = Budget(EPSILON, 1 / printed["n_rows"])
+    optimisation, screening = total.split(share=source.shares[0], delta_share=source.shares[1])
+    assert source.data == PublishedData("uncorrelated", 3000, 600, n_iter=1000, n_support=70)
     assert source.radius == printed["radius"]
-    assert source.n_positive == source.n_negative == 35
     assert optimisation.epsilon == pytest.approx(printed["epsilon_optimisation"])
     assert screening.epsilon == pytest.approx(printed["epsilon_screening"])
     assert optimisation.delta == pytest.approx(printed["delta_optimisation"])
@@ -39,11 +41,11 @@ def test_real_settings_are_the_papers(suite, transform):
             continue
         found = experiment(suite, name)
         assert found.source.transform == transform
-        assert found.source.n_iter == printed.n_iter
-        assert found.source.intercept == found.r2_intercept == transform
-        assert (found.source.epsilon_share, found.source.delta_share) == (0.02, 0.25)
+        assert found.source.data.n_iter == printed.n_iter
+        assert found.source.r2_intercept == transform
+        assert found.source.shares == (0.02, 0.25)
         if suite == "real":
-            assert found.source.n_support == printed.n_support
+            assert found.source.data == printed
 
 
 @pytest.mark.parametrize(("data", "possible"), [("residential", {32}), ("blogfeedback", {93, 96})])
@@ -51,7 +53,7 @@ def test_the_ablations_supports_follow_from_the_printed_f1(data, possible):
     printed = published_value(5, data, "np-fw", "f1")
     fitting = {K for K in range(20, 120) if abs(2 / (1 + K) - printed) <= 0.0005}
     assert {min(fitting), max(fitting)} == possible
-    assert experiment("ablation", data).source.n_support in fitting
+    assert experiment("ablation", data).source.data.n_support in fitting
 
 
 def test_every_need_can_be_met_and_every_method_is_needed():

@@ -61,8 +61,7 @@ def command(data: str, statements: bool, report: Path) -> None:
     """
     console.check_output(report, force=True)
     from dpscreen.paper import demo
-    from dpscreen.paper.data import synthetic
-    from dpscreen.paper.suites import CORRELATION
+    from dpscreen.paper.data import CORRELATION, synthetic
 
     log, rng = console.messages(), np.random.default_rng(named_seed(f"demo/{data}"))
     rows = synthetic(correlation=CORRELATION[data], rng=rng)

@@ -16,9 +16,10 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.paper import metrics
-from dpscreen.paper.data import load, prepare, synthetic
+from dpscreen.paper.data import CORRELATION, load, prepare, synthetic
 from dpscreen.paper.methods import METHODS, Fitted
 from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, lasso_reference
+from dpscreen.paper.published import PublishedData
 from dpscreen.paper.results import TrialRow, fingerprint, versions
 from dpscreen.privacy import Budget, SeededNoise, named_seed
 
@@ -36,23 +37,31 @@ def rng_for(**names: str | int) -> np.random.Generator:
 # --- rows ---------------------------------------------------------------------------------------
 
 
+EPSILON = 5.0
+"""The stated total: ε₁ + ε₂ = 4.9 + 0.1 with RNM-Screen, 2.5 + 2.5 in Appendix C; δ₁ + δ₂ = 1/n."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Rows under the settings of a run. δ is 1/n."""
+    """Rows of a data set; screening gets the `shares` of ε and δ.
 
-    name: str
-    n_iter: int
-    epsilon: float
-    epsilon_share: float
-    delta_share: float
+    `r2_intercept` is that of the R² among features; None leaves that out.
+    """
+
+    data: PublishedData
+    shares: tuple[float, float] = (0.02, 0.25)
+
+    @property
+    def r2_intercept(self) -> bool | None:
+        """Return None: there is no such R² in the paper."""
+        return None
 
     def _problem(self, X: Array, y: Array, **found: Any) -> Problem:
         return Problem(
             rows=PreparedRows(X, y),
-            n_iter=self.n_iter,
-            budget=Budget(self.epsilon, 1 / len(y)),
-            epsilon_share=self.epsilon_share,
-            delta_share=self.delta_share,
+            n_iter=self.data.n_iter,
+            budget=Budget(EPSILON, 1 / len(y)),
+            shares=self.shares,
             **found,
         )
 
@@ -64,11 +73,6 @@ class Simulation(Source):
     The true features are one block, or `scattered` anywhere.
     """
 
-    correlation: float
-    n_rows: int
-    n_features: int
-    n_positive: int
-    n_negative: int
     radius: float
     scattered: bool = False
 
@@ -76,13 +80,13 @@ class Simulation(Source):
     def problem(self, trial: int) -> Problem:
         """Draw the rows of this trial."""
         drawn = synthetic(
-            n_rows=self.n_rows,
-            n_features=self.n_features,
-            n_positive=self.n_positive,
-            n_negative=self.n_negative,
-            correlation=self.correlation,
+            n_rows=self.data.n_rows,
+            n_features=self.data.n_features,
+            n_positive=(self.data.n_support + 1) // 2,
+            n_negative=self.data.n_support // 2,
+            correlation=CORRELATION[self.data.name],
             scattered=self.scattered,
-            rng=rng_for(data=self.name, trial=trial),
+            rng=rng_for(data=self.data.name, trial=trial),
         )
         note = "X was divided by its largest absolute value, which is not private (erratum E8)."
         found = {"reference": drawn.coef, "radius": self.radius, "norms": (self.radius,)}
@@ -91,25 +95,29 @@ class Simulation(Source):
 
 @dataclass(frozen=True, kw_only=True)
 class RealData(Source):
-    """A real set, with or without the transform; K comes from replication, λ from the LASSO.
+    """A real set; K comes from replication, λ from the LASSO.
 
-    A missing cell becomes zero, or with `mean_filled` the mean of its column.
+    With the transform the LASSO has an intercept, and so has the R². A missing cell becomes zero,
+    or with `mean_filled` the mean of its column.
     """
 
     transform: bool
-    n_support: int
-    intercept: bool
     mean_filled: bool = False
+
+    @property
+    def r2_intercept(self) -> bool:
+        """Return what fits the printed values."""
+        return self.transform
 
     # One at a time: the largest set fills a few hundred megabytes in each worker.
     @lru_cache(maxsize=1)  # noqa: B019
     def _prepared(self) -> Problem:
-        table = load(self.name)
+        table = load(self.data.name)
         if self.mean_filled:
             means = np.nanmean(table.X, axis=0)
             table = replace(table, X=np.where(np.isnan(table.X), means, table.X))
         X, y, notes = prepare(table, transform=self.transform)
-        found = lasso_reference(X, y, n_support=self.n_support, intercept=self.intercept)
+        found = lasso_reference(X, y, n_support=self.data.n_support, intercept=self.transform)
         norms = found.lowest_norm, found.highest_norm
         note = f"λ is {RULE}, from {norms[0]:.6g} to {norms[1]:.6g}: not private (erratum E8)."
         chosen = {"reference": found.coef, "radius": found.radius, "norms": norms}
@@ -125,7 +133,7 @@ class RealData(Source):
 
 @dataclass(frozen=True)
 class Regression:
-    """Methods on one data set. `r2_intercept` None leaves the R² among features out.
+    """Methods on one data set.
 
     With `blocks` there are that many times the trials asked for: as many studies in a row.
     """
@@ -134,18 +142,17 @@ class Regression:
     source: Simulation | RealData
     methods: tuple[str, ...]
     series: tuple[str, ...] = ()
-    r2_intercept: bool | None = None
     blocks: int = 1
 
     @property
     def data(self) -> str:
         """The name of the data set."""
-        return self.source.name
+        return self.source.data.name
 
     @property
     def real_data(self) -> str | None:
         """The data set that must be on this machine, if any."""
-        return self.source.name if isinstance(self.source, RealData) else None
+        return self.data if isinstance(self.source, RealData) else None
 
     def trials(self, name: str, wanted: int) -> range:
         """Return the trials to run: a single one without noise on fixed rows."""
@@ -155,7 +162,7 @@ class Regression:
     def settings(self) -> dict[str, Any]:
         """Every setting that a row depends on."""
         source = {"kind": type(self.source).__name__, **asdict(self.source), "radius_rule": RULE}
-        return {"source": source, "series": self.series, "r2_intercept": self.r2_intercept}
+        return {"source": source, "series": self.series}
 
     def run(self, trial: int, names: Iterable[str]) -> Iterator[TrialRow]:
         """Run these methods in one trial, all on the same rows."""
@@ -186,12 +193,13 @@ class Regression:
             "mse": problem.mean_squared_error(fit.weights),
             **fit.counts,
         }
-        if self.r2_intercept is not None:
+        intercept = self.source.r2_intercept
+        if intercept is not None:
             anything = rng_for(**names, part="random subset").permutation(chosen)
             for basis, which in ((chosen, ""), (anything, "_at_random")):
                 for name, targets in (("unchosen", ~basis), ("missed", truth & ~basis)):
                     found[f"r2_{name}{which}"] = metrics.explained_r2(
-                        problem.rows.moments, basis, targets, intercept=self.r2_intercept
+                        problem.rows.moments, basis, targets, intercept=intercept
                     )
         return found
 

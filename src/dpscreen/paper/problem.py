@@ -47,7 +47,7 @@ class Problem:
 
     `reference` is the generating vector on synthetic data, the LASSO's solution on real data;
     `norms` are the smallest and the largest λ with as many nonzeros in the LASSO. Screening gets
-    the shares of ε and δ.
+    the `shares` of ε and δ.
     """
 
     rows: PreparedRows
@@ -55,8 +55,7 @@ class Problem:
     radius: float
     n_iter: int
     budget: Budget
-    epsilon_share: float
-    delta_share: float
+    shares: tuple[float, float]
     norms: tuple[float, ...]
     notes: tuple[str, ...]
 
@@ -68,7 +67,7 @@ class Problem:
     @property
     def parts(self) -> tuple[Budget, Budget]:
         """The budget for optimisation, (ε₁, δ₁), and for screening, (ε₂, δ₂)."""
-        return self.budget.split(share=self.epsilon_share, delta_share=self.delta_share)
+        return self.budget.split(share=self.shares[0], delta_share=self.shares[1])
 
     @property
     def support(self) -> Mask:
@@ -95,8 +94,7 @@ class Problem:
             "n_iter": self.n_iter,
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
-            "screening_epsilon_share": self.epsilon_share,
-            "screening_delta_share": self.delta_share,
+            "screening_shares": list(self.shares),
             "preparation": list(self.notes),
         }
 

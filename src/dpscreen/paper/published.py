@@ -15,18 +15,11 @@ from importlib.resources import files
 from itertools import product
 from typing import Any, NamedTuple
 
-
-class CellKey(NamedTuple):
-    """Where a number stands: table, data set, method, metric."""
-
-    table: int
-    data: str
-    method: str
-    metric: str
+CellKey = tuple[int, str, str, str]
+"""Where a number stands: table, data set, method, metric."""
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """One printed result, a mean over 20 trials; bold marks a significant sign test."""
 
     table: int
@@ -39,7 +32,7 @@ class PublishedCell:
     @property
     def key(self) -> CellKey:
         """The cell without its content."""
-        return CellKey(self.table, self.data, self.method, self.metric)
+        return self[:4]
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ def published_value(table: int, data: str, method: str, metric: str) -> float:
     found = {cell.key: cell.value for cell in published_cells(table)}
     if (table, data, method, metric) not in found:
         raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
-    return found[CellKey(table, data, method, metric)]
+    return found[table, data, method, metric]
 
 
 @cache
@@ -148,7 +141,7 @@ def errata() -> Mapping[str, Erratum]:
 def known_inconsistencies() -> Mapping[CellKey, str]:
     """Cells that contradict the paper itself or resist replication, each with the reason."""
     return {
-        CellKey(row["table"], *place): row["reason"]
+        (row["table"], *place): row["reason"]
         for row in _content()["inconsistencies"]
         for place in product(row["data"], row["methods"], row["metrics"])
     }

@@ -91,8 +91,7 @@ def summary_json(report: Report) -> str:
         "narrower_count": report.narrow._asdict(),
         "differing": [
             {
-                **found.cell.key._asdict(),
-                "printed": found.cell.value,
+                **found.cell._asdict(),
                 "here": found.ours.mean if found.ours else None,
                 "counted": is_counted(found.cell),
                 "explanation": f"{found.reason} {found.detail}",

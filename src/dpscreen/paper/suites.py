@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 from dpscreen._core.messages import unknown
+from dpscreen.paper.data import CORRELATION
 from dpscreen.paper.experiments import (
     PROCESS,
     Experiment,
@@ -20,10 +20,7 @@ from dpscreen.paper.methods import FEW, MANY, proven_names
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import StudyError
 
-SYNTHETIC = ("uncorrelated", "correlated")
-CORRELATION = {"uncorrelated": 0.0, "correlated": 0.5}
-EPSILON = 5.0
-"""The stated total: ε₁ + ε₂ = 4.9 + 0.1 with RNM-Screen, 2.5 + 2.5 in Appendix C; δ₁ + δ₂ = 1/n."""
+SYNTHETIC = tuple(CORRELATION)
 
 ABLATION_SUPPORT = {"residential": 32, "blogfeedback": 93}
 """K in Tables 4 and 5 where it is not that of Table 2.
@@ -138,46 +135,46 @@ def find_items(names: Iterable[str]) -> tuple[Item, ...]:
 def all_experiments() -> tuple[Experiment, ...]:
     """Every experiment of the study, the longest first, so that both cores end together."""
     real, ablation = _real_sources(transform=True), _real_sources(transform=False)
+    synthetic = [published_data()[name] for name in SYNTHETIC]
     # λ and the shares of ε and δ for screening: Table 1 and Figure 1, and Appendix C.
-    wide = [_simulation(data, 50.0, 0.02, 0.25) for data in SYNTHETIC]
-    narrow = [_simulation(data, 5.0, 0.5, 0.5) for data in SYNTHETIC]
+    wide = [Simulation(data=one, radius=50.0) for one in synthetic]
+    narrow = [Simulation(data=one, radius=5.0, shares=(0.5, 0.5)) for one in synthetic]
     return (
-        *(_regression("real", one, series=("mse",), r2_intercept=True) for one in real),
-        *(_regression("ablation", one, series=("mse",), r2_intercept=False) for one in ablation),
-        *(_regression(LONG["real"], one, r2_intercept=True, blocks=BLOCKS) for one in real),
-        *(
-            _regression(LONG["ablation"], one, r2_intercept=False, blocks=BLOCKS)
-            for one in ablation
-        ),
-        *(_regression(ZERO_START, one) for one in real),
-        *(_regression(ZERO_START, one) for one in wide),
-        *_choices(wide, {source.name: source for source in real}),
-        *(_regression("synthetic", one, series=KEPT) for one in wide),
-        *(_regression("adp", one, series=(*KEPT, "wolfe_gap")) for one in narrow),
+        *(_regression("real", one, ("mse",)) for one in real),
+        *(_regression("ablation", one, ("mse",)) for one in ablation),
+        *(_regression(LONG["real"], one, blocks=BLOCKS) for one in real),
+        *(_regression(LONG["ablation"], one, blocks=BLOCKS) for one in ablation),
+        *(_regression(ZERO_START, one) for one in (*real, *wide)),
+        *_choices(wide, real),
+        *(_regression("synthetic", one, KEPT) for one in wide),
+        *(_regression("adp", one, (*KEPT, "wolfe_gap")) for one in narrow),
         *theorem2_processes(),
     )
 
 
-def _regression(suite: str, source: Simulation | RealData, **options: Any) -> Regression:
+def _regression(
+    suite: str, source: Simulation | RealData, series: tuple[str, ...] = (), blocks: int = 1
+) -> Regression:
     """Return the experiment that runs what the items are made from."""
-    items = [item for item in all_items().values() if item.takes(suite, source.name)]
+    items = [item for item in all_items().values() if item.takes(suite, source.data.name)]
     methods = tuple(dict.fromkeys(name for item in items for name in item.methods))
-    return Regression(suite, source, methods, **options)
+    return Regression(suite, source, methods, series, blocks)
 
 
-def _choices(block: list[Simulation], real: Mapping[str, RealData]) -> Iterator[Regression]:
+def _choices(block: list[Simulation], real: list[RealData]) -> Iterator[Regression]:
     """What the paper does not say and this study had to choose, chosen otherwise."""
-    thirds = {name: round(data.n_features / 3) for name, data in published_data().items()}
-    filled = replace(real["communities"], mean_filled=True)
     for one in block:
         yield Regression(CHOICES, replace(one, scattered=True), ("rnm-screen-scattered",))
         yield Regression(CHOICES, one, ("rnm-screen-whole-loss",))
-    for name, table in real.items():
-        if thirds[name] != table.n_support:
-            third = replace(table, n_support=thirds[name])
-            yield Regression(CHOICES, third, ("rnm-screen-third", "oracle-k-fw-third"))
+    for table in real:
+        third = round(table.data.n_features / 3)
+        if third != table.data.n_support:
+            other = replace(table, data=replace(table.data, n_support=third))
+            yield Regression(CHOICES, other, ("rnm-screen-third", "oracle-k-fw-third"))
         yield Regression(CHOICES, table, ("preselect-k-variance", "preselect-k-correlation"))
-    yield Regression(CHOICES, filled, ("rnm-screen-filled", "oracle-k-fw-filled"))
+        if table.data.name == "communities":
+            filled = replace(table, mean_filled=True)
+            yield Regression(CHOICES, filled, ("rnm-screen-filled", "oracle-k-fw-filled"))
 
 
 def theorem2_processes() -> tuple[UniformProcess, ...]:
@@ -187,36 +184,12 @@ def theorem2_processes() -> tuple[UniformProcess, ...]:
 
 
 def _real_sources(*, transform: bool) -> list[RealData]:
-    """Return the real sets, the largest first: the LASSO has an intercept after the transform."""
+    """Return the real sets, the largest first."""
     changed = {} if transform else ABLATION_SUPPORT
-    sets = [data for name, data in published_data().items() if name not in SYNTHETIC]
-    return [
-        RealData(
-            name=data.name,
-            transform=transform,
-            n_support=changed.get(data.name, data.n_support),
-            intercept=transform,
-            n_iter=data.n_iter,
-            epsilon=EPSILON,
-            epsilon_share=0.02,
-            delta_share=0.25,
-        )
-        for data in sorted(sets, key=lambda data: -data.n_rows * data.n_features)
+    sets = [
+        replace(data, n_support=changed.get(name, data.n_support))
+        for name, data in published_data().items()
+        if name not in SYNTHETIC
     ]
-
-
-def _simulation(name: str, radius: float, epsilon_share: float, delta_share: float) -> Simulation:
-    data = published_data()[name]
-    return Simulation(
-        name=name,
-        correlation=CORRELATION[name],
-        n_rows=data.n_rows,
-        n_features=data.n_features,
-        n_positive=data.n_support // 2,
-        n_negative=data.n_support // 2,
-        n_iter=data.n_iter,
-        radius=radius,
-        epsilon=EPSILON,
-        epsilon_share=epsilon_share,
-        delta_share=delta_share,
-    )
+    sets.sort(key=lambda data: -data.n_rows * data.n_features)
+    return [RealData(data=data, transform=transform) for data in sets]

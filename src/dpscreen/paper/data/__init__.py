@@ -8,7 +8,7 @@ data and is outside every privacy guarantee (erratum E8).
 """
 
 from dpscreen.paper.data.fetch import fetch
-from dpscreen.paper.data.prepare import Simulated, prepare, synthetic
+from dpscreen.paper.data.prepare import CORRELATION, Simulated, prepare, synthetic
 from dpscreen.paper.data.store import (
     CATALOGUE,
     Dataset,
@@ -22,6 +22,7 @@ from dpscreen.paper.data.store import (
 
 __all__ = [
     "CATALOGUE",
+    "CORRELATION",
     "Dataset",
     "DatasetTable",
     "Simulated",

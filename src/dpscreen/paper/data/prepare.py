@@ -105,6 +105,9 @@ def _gaussianised(column: Array, name: str) -> Array:
 
 # --- the paper's synthetic data (Section 5.1) ---------------------------------------------------
 
+CORRELATION = {"uncorrelated": 0.0, "correlated": 0.5}
+"""Of neighbouring features, by the name of the data set."""
+
 
 class Simulated(NamedTuple):
     """Rows `X` with entries in [-1, 1], targets `y`, and the coefficients behind them."""
