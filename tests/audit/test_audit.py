@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from dpscreen.audit import all_cases, audit, audit_case, load_findings
+from dpscreen.audit import AuditFileProblem, all_cases, audit, audit_case, load_findings
 from dpscreen.audit.audit import best_event, with_learned_score
 from dpscreen.audit.cases import (
     BY_BRUTE_FORCE,
@@ -137,12 +137,6 @@ def test_an_unknown_case_is_named():
         audit(["published"])
 
 
-def test_the_curve_falls_with_delta():
-    found = audit(["published-screening"], runs=3_000, seed="curve")[0]
-    bounds = [epsilon for _, epsilon in found.curve]
-    assert bounds[0] >= bounds[-1] > 0
-
-
 # --- the batches are the library's own arithmetic -------------------------------------------------
 
 
@@ -182,10 +176,17 @@ def test_command_prints_json_and_exits_with_0_when_all_is_as_expected():
 
 
 def test_findings_are_saved_for_the_page(tmp_path):
+    assert load_findings(tmp_path / "study") == ()
     asked = ("audit", "published-noisy-max", "--runs", 8000, "--seed", "x", "--save")
     done = invoke(*asked, tmp_path / "study")
     assert done.exit_code == 0, done.stderr
-    assert [found.verdict for found in load_findings(tmp_path / "study")] == ["claim refuted"]
+    (found,) = audit(["published-noisy-max"], runs=8000, seed="x")
+    assert load_findings(tmp_path / "study") == (found,)
+    assert found.verdict == "claim refuted"
+    stored = json.loads((tmp_path / "study" / "audit.json").read_text())[0] | {"runs": "500"}
+    (tmp_path / "study" / "audit.json").write_text(json.dumps([stored]))
+    with pytest.raises(AuditFileProblem, match="audit"):
+        load_findings(tmp_path / "study")
     (tmp_path / "file").touch()
     done = invoke(*asked, tmp_path / "file" / "study")
     assert done.exit_code == 1

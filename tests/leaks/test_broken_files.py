@@ -146,7 +146,7 @@ def test_a_strange_journal_beside_a_ledger_gives_nothing_back(whole, data):
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-FINDING = Finding("a", "A case", 1.0, 1e-6, 0.5, 0.999, 500, True, ((0.0, 0.4), (1e-6, 0.5)))
+FINDING = Finding("a", "A case", 1.0, 1e-6, 0.5, 0.999, 500, True)
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def test_the_command_line_offers_the_register():
         *private, not_private = compare.COMPARED[name]
         assert not_private not in METHODS
         assert set(private) <= set(methods.contested)
-    assert {*OURS, *PAPER, *ON_REQUEST} == set(fit_options.METHODS)
+    assert {*OURS, *PAPER, *ON_REQUEST} == set(fit_options.MODELS.values())
 
 
 def test_parameters_are_checked_before_there_are_rows():

@@ -26,15 +26,13 @@ from dpscreen._core.files import write_text
 from dpscreen.audit.cases import Case, all_cases
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise
 
-DELTAS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
-
 
 @dataclass(frozen=True)
 class Finding:
     """What the runs of one case certify.
 
     `certified` is a lower bound on the true ε at the claimed δ, wrong with probability at most
-    1 − `confidence`. `curve` has the same bound for other δ, each at that confidence.
+    1 − `confidence`.
     """
 
     name: str
@@ -45,7 +43,6 @@ class Finding:
     confidence: float
     runs: int
     stands: bool
-    curve: tuple[tuple[float, float], ...]
 
     @property
     def broken(self) -> bool:
@@ -72,22 +69,17 @@ def audit_case(
     here, there = (case.sample(with_row, count, noise) for with_row in (False, True))
     here, there, spent = with_learned_score(here, there)
     here, there, half = here[spent:], there[spent:], (len(here) - spent) // 2
-
-    def certified(delta: float) -> float:
-        given = {"delta": delta, "confidence": confidence}
-        event = best_event(here[:half], there[:half], **given)
-        return float(event.epsilon(here[half:], there[half:], **given))
-
+    given = {"delta": claim.delta, "confidence": confidence}
+    event = best_event(here[:half], there[:half], **given)
     return Finding(
         name=case.name,
         title=case.title,
         claimed=claim.epsilon,
         delta=claim.delta,
-        certified=certified(claim.delta),
+        certified=float(event.epsilon(here[half:], there[half:], **given)),
         confidence=confidence,
         runs=2 * count,
         stands=case.stands,
-        curve=tuple((delta, certified(delta)) for delta in DELTAS),
     )
 
 
@@ -242,7 +234,6 @@ _KINDS: dict[str, Any] = {"float": (int, float), "int": int, "bool": bool, "str"
 
 def _finding(stored: dict[str, Any]) -> Finding:
     for field in fields(Finding):
-        if not isinstance(stored[field.name], _KINDS.get(str(field.type), list)):
+        if not isinstance(stored[field.name], _KINDS[str(field.type)]):
             raise TypeError(f"{field.name} has another type")
-    curve = tuple((float(delta), float(epsilon)) for delta, epsilon in stored["curve"])
-    return Finding(**stored | {"curve": curve})
+    return Finding(**stored)

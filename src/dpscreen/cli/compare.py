@@ -15,7 +15,6 @@ from dpscreen.cli._fit_options import COMPARED, FAMILY_NAMES, RATE
 
 if TYPE_CHECKING:
     from dpscreen.families import Family
-    from dpscreen.models.page.charts import PowerRow
     from dpscreen.planning.power import Contest
 
 BY_RATE = "gaussian", "binomial"
@@ -23,8 +22,9 @@ BY_RATE = "gaussian", "binomial"
 BY_NAME = [family for family in COMPARED if family not in BY_RATE]
 MOST_EPSILONS = 15
 LESSON = (
-    "Simulated rows: nothing was read and nothing is charged. Real data are less regular: the "
-    "comparison shows which method suits this size and budget, not the scores to expect."
+    "Simulated rows: nothing was read and nothing is charged. Real data are less\n"
+    "regular: the comparison shows which method suits this size and budget, not the\n"
+    "scores to expect."
 )
 
 
@@ -100,7 +100,7 @@ def command(
     if rate is not None and family.simulation.rate is None:
         family = BINOMIAL
     contest = _contest(shape, family, rate, **given)
-    from dpscreen.planning.compare import draw
+    from dpscreen.planning.compare import draw, power_lines
     from dpscreen.planning.power import simulated
 
     with console.share_bar() as progress:
@@ -109,7 +109,8 @@ def command(
         with console.write_failures(plot, "Picture"):
             draw(found, family.measure.label, contest.title, plot)
     if not as_json:
-        _show(contest, found)
+        lines = power_lines(found, family.measure.label, "method", "epsilon")
+        click.echo("\n".join((contest.title, "", *lines, "", LESSON)))
         return
     setting = contest.setting
     shown = {
@@ -163,22 +164,3 @@ def _contest(
         for epsilon in chosen:
             setting.at(epsilon)
     return Contest(setting, chosen_methods, chosen, sizes)
-
-
-def _show(contest: Contest, found: Sequence[PowerRow]) -> None:
-    measure = contest.setting.kind.measure.label
-    scores = ("power", "false positives", f"held-out {measure}", f"best {measure}")
-    headings = ("method", "epsilon", *scores)
-    cells = [
-        (
-            one.method,
-            f"{one.epsilon:g}" if one.epsilon else "none",
-            f"{one.power:.2f} ± {one.power_se:.2f}",
-            f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
-            f"{one.quality:.3f} ± {one.quality_se:.3f}",
-            f"{one.best_quality:.3f}",
-        )
-        for one in found
-    ]
-    console.print_table(headings, cells, left={"method"}, title=contest.title)
-    console.output().print(LESSON, markup=False)

@@ -1,4 +1,4 @@
-"""The picture of a plan, or of methods and budgets side by side."""
+"""The table and the picture of a plan, or of methods and budgets side by side."""
 
 from __future__ import annotations
 
@@ -9,10 +9,31 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
-from dpscreen._core.words import FALSE_RATE, whole_percent
+from dpscreen._core.words import FALSE_RATE, aligned, column_widths, whole_percent
 from dpscreen.models.page.charts import PowerRow
 
 MARKERS = ("o", "s", "D", "^")
+
+
+def power_lines(rows: Sequence[PowerRow], measure: str, *fields: str) -> list[str]:
+    """Return a table of what each row detects; `fields` are those in which rows differ."""
+    head = [*fields, "power", "false positives", f"held-out {measure}", f"best {measure}"]
+    body = [
+        [
+            *(_shown(getattr(row, field)) for field in fields),
+            f"{row.power:.2f} ± {row.power_se:.2f}",
+            f"{row.false_positives:.1f} ± {row.false_positives_se:.1f}",
+            f"{row.quality:.3f} ± {row.quality_se:.3f}",
+            f"{row.best_quality:.3f}",
+        ]
+        for row in rows
+    ]
+    widths = column_widths([head, *body])
+    return [aligned(row, widths) for row in (head, *body)]
+
+
+def _shown(value: str | float | None) -> str:
+    return value if isinstance(value, str) else "none" if value is None else f"{value:g}"
 
 
 def draw(

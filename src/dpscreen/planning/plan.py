@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
-from dpscreen.planning.compare import draw
+from dpscreen.planning.compare import draw, power_lines
 from dpscreen.planning.power import POWER, Scale
 from dpscreen.planning.setting import MOST_EXPLAINED, Setting
 from dpscreen.solvers import rules
@@ -182,21 +182,12 @@ class Plan:
                 "noise to zero."
             )
         folded = (textwrap.fill(part, WIDTH) for part in paragraphs)
-        return "\n".join([*folded, "", *self._table()])
-
-    def _table(self) -> Iterator[str]:
-        measure, setting = self.setting.kind.measure.label, self.setting
-        yield f"effect  power        false positives  {f'held-out {measure}':14}  best {measure}"
-        for row in self.rows:
-            yield (
-                f"{row.effect:<6g}  {row.power:.2f} ± {row.power_se:.2f}  "
-                f"{row.false_positives:5.1f} ± {row.false_positives_se:<7.1f}  "
-                f"{row.quality:6.3f} ± {row.quality_se:.3f}  {row.best_quality:.3f}"
-            )
+        lines = [*folded, "", *power_lines(self.rows, setting.kind.measure.label, "effect")]
         scale = Scale.of(setting.regime)
         if (scale.n_rows, scale.n_features) != (setting.n_rows, setting.n_features):
             smaller = f"{scale.n_rows} rows and {scale.n_features} features"
-            yield f"Simulated with {smaller}, which stand for all (docs/guide/plan-a-fit.md)."
+            lines.append(f"Simulated with {smaller}, which stand for all.")
+        return "\n".join(lines)
 
 
 def plan(
