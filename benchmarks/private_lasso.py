@@ -27,7 +27,7 @@ from dpscreen.paper.data import load, synthetic
 from dpscreen.paper.data.prepare import yeo_johnson
 from dpscreen.paper.data.store import read_csv
 from dpscreen.paper.metrics import f1
-from dpscreen.paper.published import published_data, published_value
+from dpscreen.paper.published import published_cells, published_data
 from dpscreen.privacy import Accountant
 from dpscreen.solvers.base import Task
 
@@ -221,8 +221,9 @@ def max_features_table(trials: int) -> None:
     print("\n| task | max_features | MSE ε=5 | MSE ε=1 | paper's |\n|---|---|---|---|---|")
     for name in REAL:
         problem = real(name)
-        density = published_value(2, name, "rnm-screen", "density")
-        theirs = published_value(3, name, "rnm-screen", "mse")
+        printed = {cell.key: cell.value for cell in published_cells()}
+        density = printed[2, name, "rnm-screen", "density"]
+        theirs = printed[3, name, "rnm-screen", "mse"]
         problem.setting["max_features"] = max(1, int(density * problem.X.shape[1]))
         rows = np.arange(len(problem.y))
         errors = [

@@ -9,7 +9,7 @@ import pytest
 
 from dpscreen.cli.demo import MEASUREMENTS
 from dpscreen.paper.demo import FITS, contestants
-from tools.browser import browser
+from tools.browser import browser, check_page
 from tools.command import dpscreen, invoke
 
 METHODS = (
@@ -81,15 +81,10 @@ def test_the_page_holds_pictures_and_statements_and_messages_go_to_stderr(demo):
 def test_the_page_in_a_browser_asks_for_nothing_and_fits_a_phone(demo):
     with browser() as tab:
         tab.open(demo[0] / "dpscreen-demo.html")
-        assert tab.messages() == []
-        assert len(tab.asked_for()) == 1
-        for width in (360, 1280):
-            tab.resize(width)
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width
-            assert tab.evaluate(
-                "[...document.querySelectorAll('.plot svg')]"
-                ".every(c => c.getBoundingClientRect().width > 280)"
-            )
+        check_page(tab)
+        tab.resize(360)
+        charts = "[...document.querySelectorAll('.plot svg')]"
+        assert tab.evaluate(f"{charts}.every(c => c.getBoundingClientRect().width > 280)")
 
 
 def test_statements_are_printed_when_asked_for(tmp_path, monkeypatch):

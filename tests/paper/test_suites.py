@@ -6,9 +6,9 @@ from dpscreen.paper import suites
 from dpscreen.paper.experiments import EPSILON, fingerprint_of
 from dpscreen.paper.published import (
     PublishedData,
+    published_cells,
     published_data,
     published_figures,
-    published_value,
 )
 from dpscreen.paper.results import StudyError
 from dpscreen.paper.runner import jobs_for
@@ -50,7 +50,7 @@ def test_real_settings_are_the_papers(suite, transform):
 
 @pytest.mark.parametrize(("data", "possible"), [("residential", {32}), ("blogfeedback", {93, 96})])
 def test_the_ablations_supports_follow_from_the_printed_f1(data, possible):
-    printed = published_value(5, data, "np-fw", "f1")
+    (printed,) = (c.value for c in published_cells(5) if c.key[1:] == (data, "np-fw", "f1"))
     fitting = {K for K in range(20, 120) if abs(2 / (1 + K) - printed) <= 0.0005}
     assert {min(fitting), max(fitting)} == possible
     assert experiment("ablation", data).source.data.n_support in fitting

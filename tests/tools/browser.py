@@ -220,3 +220,41 @@ def browser() -> Iterator[Browser]:
         finally:
             process.terminate()
             process.wait(timeout=20)
+
+
+# What the usual checkers call serious, as far as a page without scripts can have it.
+SERIOUS = """
+(() => {
+  const found = [], all = s => [...document.querySelectorAll(s)];
+  const ids = all('[id]').map(e => e.id);
+  found.push(...ids.filter((id, i) => ids.indexOf(id) !== i).map(id => 'two of ' + id));
+  all('[aria-labelledby]').forEach(e => e.getAttribute('aria-labelledby').split(' ').forEach(
+    id => document.getElementById(id)?.textContent.trim() || found.push('no label ' + id)));
+  all('[role=img]').forEach(e => e.getAttribute('aria-label') || found.push('image: no words'));
+  all('a[href^="#"]').forEach(e => document.getElementById(e.hash.slice(1))
+    || found.push('no ' + e.hash));
+  all('a').forEach(e => e.textContent.trim() || found.push('link without words'));
+  all('table').forEach(e => e.caption && e.tHead || found.push('table without headings'));
+  all('th').forEach(e => e.scope || found.push('heading without scope'));
+  all('dl > div').forEach(e => [...e.children].every(c => ['DT', 'DD'].includes(c.tagName))
+    || found.push('list'));
+  const levels = all('h1, h2, h3, h4').map(e => +e.tagName[1]);
+  levels.forEach((l, i) => i && l > levels[i - 1] + 1 && found.push('headings skip'));
+  if (levels.filter(l => l === 1).length !== 1) found.push('one h1');
+  all('.scroll').forEach(e => e.scrollWidth > e.clientWidth && e.tabIndex < 0 &&
+    found.push('cannot be scrolled by keyboard'));
+  if (!document.documentElement.lang || !document.title) found.push('language, title');
+  if (!document.querySelector('main')) found.push('main');
+  return found;
+})()
+"""
+
+
+def check_page(tab: Browser) -> None:
+    """Fail on a serious fault, a message, a request but for the page, or what a phone cuts off."""
+    assert tab.evaluate(SERIOUS) == []
+    assert tab.messages() == []
+    assert [url[:5] for url in tab.asked_for()] == ["file:"]
+    for width in (360, 1280):
+        tab.resize(width)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -22,16 +22,13 @@ if TYPE_CHECKING:
 class FamilyNames(NamedTuple):
     """What people call the two models of a family and its outcomes.
 
-    `others` are the methods that its sparse model is compared with; the last is not private. What
-    `means` says of the option --rate is empty where no mean is supposed.
+    `others` are the methods that its sparse model is compared with; the last is not private.
     """
 
     sparse: str
     table: str
     outcomes: str
     others: tuple[str, ...]
-    means: str = ""
-    has_offset: bool = False
 
 
 FAMILY_NAMES = {
@@ -43,15 +40,9 @@ FAMILY_NAMES = {
         "logit",
         "binary outcomes (the default there)",
         ("noisy-descent", "outcome-fw", "class-means", "logistic"),
-        "share of the second class of a binary outcome  [default: 0.5]",
     ),
     "poisson": FamilyNames(
-        "poisson-lasso",
-        "poisson",
-        "counts and other outcomes that are not negative",
-        ("poisson",),
-        "mean of a count  [default: 1]",
-        has_offset=True,
+        "poisson-lasso", "poisson", "counts and other outcomes that are not negative", ("poisson",)
     ),
 }
 """By families; here, as these are slow to import."""
@@ -59,13 +50,6 @@ SPARSE = {family: one.sparse for family, one in FAMILY_NAMES.items()}
 TABLES = {family: one.table for family, one in FAMILY_NAMES.items()}
 COMPARED = {family: (f"private-{one.sparse}", *one.others) for family, one in FAMILY_NAMES.items()}
 OURS = (*SPARSE.values(), *TABLES.values())
-SELECTING = ", ".join(f"private-{name}" for name in SPARSE.values())
-WITH_OFFSET = ", ".join(
-    f"private-{name}"
-    for one in FAMILY_NAMES.values()
-    for name in (one.sparse, one.table)
-    if one.has_offset
-)
 EACH = "; ".join(f"{one.sparse} and {one.table} of {one.outcomes}" for one in FAMILY_NAMES.values())
 ABOUT = (
     f"A sparse model that selects features, or a regression table of all: {EACH}. free-screen: a "
@@ -75,7 +59,8 @@ ABOUT = (
 RATE = click.option(
     "--rate",
     type=console.POSITIVE,
-    help=f"Assumed {'; '.join(one.means for one in FAMILY_NAMES.values() if one.means)}.",
+    help="Assumed mean of the outcome: the share of the second class, or the mean of a count.  "
+    "[default: 0.5, or 1]",
 )
 MODELS = {name: f"private-{name}" for name in OURS} | {
     name: name for name in ("free-screen", "rnm-screen", "adp-screen", "dp-fw")

@@ -14,8 +14,6 @@ from dpscreen.cli._fit_options import (
     ABOUT,
     MODELS,
     MOST_UNREADABLE,
-    SELECTING,
-    WITH_OFFSET,
     PreparedFit,
     check_budget,
     prepared,
@@ -55,17 +53,17 @@ def _schedule(_context: click.Context, _option: click.Parameter, value: str | No
 @click.option(
     "--inference",
     type=click.Choice(["split"]),
-    help=f"Half of the rows select features, the other half gives intervals ({SELECTING}).",
+    help="Half of the rows select features, the other half gives intervals (sparse models).",
 )
 @click.option(
     "--max-features",
     type=console.COUNT,
-    help=f"Maximum number of features in the model ({SELECTING}).",
+    help="Maximum number of features (sparse models).",
 )
 @click.option(
     "--offset",
     metavar="FEATURE",
-    help=f"Feature whose coefficient is fixed at 1, as of a logarithm ({WITH_OFFSET}).",
+    help="Feature whose coefficient is fixed at 1, as of a logarithm (models of counts).",
 )
 @console.named_options
 @click.option(

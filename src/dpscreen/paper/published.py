@@ -105,14 +105,6 @@ def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     return tuple(cell for cell in cells if table in (None, cell.table))
 
 
-def published_value(table: int, data: str, method: str, metric: str) -> float:
-    """The printed value of one cell."""
-    found = {cell.key: cell.value for cell in published_cells(table)}
-    if (table, data, method, metric) not in found:
-        raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
-    return found[table, data, method, metric]
-
-
 @cache
 def published_data() -> Mapping[str, PublishedData]:
     """The two synthetic and eight real data sets by name, in the paper's order."""

@@ -29,15 +29,6 @@ from dpscreen.paper.suites import LONG
 from dpscreen.paper.tables import FEWEST, all_tables
 
 PAGE = "index.html"
-FEATURED = (
-    "nonprivate-screening",
-    "experiment-a",
-    "experiment-b",
-    "theorem-2-many-iterations",
-    "theorem-2-many-features",
-    "rnm-discriminates",
-)
-"""The claims that this study is about; they come first."""
 MANY = {
     "holds": "hold",
     "does not hold": "do not hold",
@@ -64,8 +55,7 @@ class Report:
         self.cells = check_cells(self.index)
         self.summary, self.narrow = summarise(self.cells), summarise(self.cells, counted=True)
         self.grids = {grid.key: grid for grid in all_tables(self.index, self.cells, findings)}
-        claims = {claim.key: claim for claim in check_claims(self.index)}
-        self.claims = [claims[key] for key in dict.fromkeys((*FEATURED, *claims))]
+        self.claims = check_claims(self.index)
         verdicts = Counter(claim.verdict for claim in self.claims)
         self.tally = ", ".join(f"{verdicts[one]} {MANY[one]}" for one in MANY if verdicts[one])
         self.errata = errata().values()
