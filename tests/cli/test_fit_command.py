@@ -548,7 +548,7 @@ def test_a_refused_table_is_predicted_and_charged_for_its_count_alone(wide, sche
     done = invoke(*base, "--rows-public", 5000, "--dry-run", "--json")
     expected = json.loads(done.stdout)["expected"]
     assert expected["refused"]
-    assert expected["words"].startswith("The fit would be refused: a table of 4 features")
+    assert expected["finding"].startswith("The fit would be refused: a table of 4 features")
     message = " ".join(invoke(*base, "--rows-public", 5000, "--dry-run").stdout.split())
     assert "Costs: a noisy count at most, as the fit would be refused" in message
     message = " ".join(invoke(*base, "--dry-run").stdout.split())

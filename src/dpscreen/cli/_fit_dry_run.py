@@ -10,11 +10,9 @@ from typing import Any
 import click
 
 from dpscreen._core.pictures import environment
-from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, how_many, number
+from dpscreen._core.words import WIDTH, how_many, number
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
-
-Progress = Callable[[float], None]
 
 
 def show_plan(ready: PreparedFit) -> None:
@@ -98,66 +96,40 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         return None
     if method in (family.sparse.method, family.table.method):
         with console.share_bar() as progress:
-            simulated = _of_table if method == family.table.method else _of_selection
-            return simulated(ready, progress)
+            return _simulated(ready, progress)
     if method not in PAPER:
-        return {"words": f"No command simulates {method}."}
+        return {"finding": f"No command simulates {method}."}
     numbers = f"--rows {options.rows_public} --features {len(ready.request.feature_bounds)}"
     budget = f"--epsilon {options.epsilon:g}"
-    return {"words": f"dpscreen compare {numbers} {budget} --method {method} simulates {method}."}
+    asked = f"dpscreen compare {numbers} {budget} --method {method}"
+    return {"finding": f"{asked} simulates {method}."}
 
 
-def _of_selection(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
-    """Say which effects will be detected."""
+def _simulated(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
+    """Say which effects will be detected, or how wide the intervals of a table will be."""
     from dpscreen.planning.plan import SECONDS, plan_of
-    from dpscreen.planning.setting import Setting
-
-    options, request, family = ready.options, ready.request, ready.model.family
-    setting = Setting(
-        *(options.rows_public or 2, len(request.feature_bounds), options.epsilon, options.delta),
-        rows_per_unit=request.rows_per_unit,
-        split=options.inference is not None and _no_split(ready) is None,
-        max_features=request.max_features,
-        family=family.name,
-    ).selecting
-    planned = plan_of(setting, setting.page_effects, seconds=SECONDS / 3, progress=progress)
-    rules = planned.settings
-    return {
-        "signal": planned.signal,
-        "useful": planned.useful,
-        "smallest_effect": planned.smallest_effect,
-        "false_selection_rate": FALSE_RATE,
-        "power_means": DETECTED,
-        "words": planned.words,
-        "finding": f"{planned.finding}{family.simulation.rate_caution}",
-        "effect_is": family.words.effect_axis,
-        "power": [
-            {"effect": row.effect, "power": row.power, "power_se": row.power_se}
-            for row in planned.rows
-        ],
-        "rules": None if rules is None else asdict(rules) | {"steps": rules.steps},
-    }
-
-
-def _of_table(ready: PreparedFit, progress: Progress) -> dict[str, Any]:
-    """Say how wide intervals will be, or that there will be none."""
     from dpscreen.planning.regression_plan import expected_table
     from dpscreen.planning.setting import Setting
 
-    options, family = ready.options, ready.model.family
+    options, request, family = ready.options, ready.request, ready.model.family
+    public = {"n_rows": options.rows_public, "family": family.name}
+    public |= {"epsilon": options.epsilon, "delta": options.delta}
+    caution = family.simulation.rate_caution
+    if ready.method == family.table.method:
+        features = console.shape_of(ready.schema).expected(options.settings)
+        table = Setting(**public, **features, table=True)
+        expected = expected_table(table, others=False, progress=progress)
+        return asdict(expected) | {"finding": expected.finding + caution * bool(expected.ratio)}
     setting = Setting(
-        n_rows=options.rows_public or 2,
-        epsilon=options.epsilon,
-        delta=options.delta,
-        family=family.name,
-        table=True,
-        **console.shape_of(ready.schema).expected(options.settings),
-    )
-    expected = expected_table(setting, others=False, progress=progress)
-    return {
-        "useful": expected.ratio is not None,
-        "refused": expected.refused,
-        "rows_needed": expected.rows_needed,
-        "width_ratio": expected.ratio,
-        "words": f"{expected.finding}{family.simulation.rate_caution if expected.ratio else ''}",
+        **public,
+        n_features=len(request.feature_bounds),
+        rows_per_unit=request.rows_per_unit,
+        split=options.inference is not None and _no_split(ready) is None,
+        max_features=request.max_features,
+    ).selecting
+    planned = plan_of(setting, setting.page_effects, seconds=SECONDS / 3, progress=progress)
+    return planned.to_dict() | {
+        "finding": planned.finding + caution,
+        "effect_is": family.words.effect_axis,
+        "steps": planned.settings and planned.settings.steps,
     }
