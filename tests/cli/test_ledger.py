@@ -3,15 +3,13 @@
 import csv
 import io
 import json
-import os
-import subprocess
 from fractions import Fraction
 from functools import partial
 
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
-from tools.command import command_line, failed, here, succeeded
+from tools.command import failed, here, succeeded
 from tools.ledgers import database
 
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
@@ -67,29 +65,6 @@ def test_show_an_unused_ledger(tmp_path):
     shown = dpscreen_ledger("show", "budget.ledger", cwd=tmp_path).stdout
     assert "Nothing is booked yet." in shown
     assert "declared:    unit = one row\nnote:        for two years\n" in shown
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_show_is_a_table_on_a_terminal(ledger):
-    import pty
-
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command_line("ledger", "show", ledger.path),
-        stdout=theirs,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
-    ) as child:
-        os.close(theirs)
-        seen = b""
-        try:
-            while part := os.read(ours, 4096):
-                seen += part
-        except OSError:  # Linux says so when the other end is closed
-            pass
-    os.close(ours)
-    assert child.returncode == 0
-    assert "┃" in seen.decode()
-    assert "at (UTC)" in seen.decode()
 
 
 def test_json_and_csv_parse_back(ledger):

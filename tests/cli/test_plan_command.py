@@ -47,16 +47,6 @@ def test_a_plan_of_a_yes_or_no_has_its_picture_and_correlations(tmp_path):
     assert (found["rate"], found["rows"][0]["effect"]) == (0.5, 0.4)
 
 
-def test_a_plan_as_json(monkeypatch):
-    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
-    done = dpscreen_plan("--rows", 100, "--features", 10, "--epsilon", 1, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    output = json.loads(done.stdout)
-    assert not output["useful"]
-    assert "do not expect a useful model" in output["words"]
-    assert {"effect", "power", "r2", "false_positives"} <= set(output["rows"][0])
-
-
 @pytest.fixture
 def asked(monkeypatch):
     """Put a fixed answer in the place of the search, and return what it was asked for."""

@@ -1,7 +1,6 @@
 """Verdicts: what matches, what differs, and that nothing is hidden."""
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,11 +14,10 @@ from dpscreen.paper.agreement import (
     UNEXPLAINED,
     RowIndex,
     check_r2,
-    is_counted,
     mean_of,
     summarise,
 )
-from dpscreen.paper.published import known_inconsistencies, published_cells
+from dpscreen.paper.published import known_inconsistencies
 
 HOUSING_F1 = (2, "housing", "rnm-screen", "f1")
 samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
@@ -55,19 +53,6 @@ def test_printed_values_match_themselves():
     whole, narrow = summarise(compared), summarise(compared, counted=True)
     assert (whole.run, whole.matching, whole.share) == (184, 184, 1.0)
     assert (narrow.run, narrow.matching, narrow.share) == (100, 100, 1.0)
-
-
-def test_the_hundred_counted_cells():
-    counted = Counter((c.table, c.method, c.metric) for c in published_cells() if is_counted(c))
-    once = {
-        (1, "rnm-screen", "f1"): 2,
-        (1, "rnm-screen", "density"): 2,
-        **{(t, "rnm-screen", m): 8 for t in (2, 4) for m in ("f1", "density", "r2")},
-        **{(t, "oracle-k-fw", m): 8 for t in (3, 5) for m in ("f1", "mse")},
-        **{(t, "rnm-screen", "mse"): 8 for t in (3, 5)},
-    }
-    assert counted == once
-    assert sum(once.values()) == 100
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from study_rows import row as made_row
 from dpscreen.paper.results import (
     NOT_A_ROW,
     ResultStore,
-    StudyError,
     fingerprint,
     from_line,
     to_line,
@@ -71,16 +70,6 @@ def test_a_file_cut_anywhere_keeps_its_whole_rows(tmp_path_factory, cut):
     assert len(loaded.problems) == sum(one not in lines for one in left)
     store.append(row(9))
     assert store.open() == store.read() == ((*loaded.rows, row(9)), loaded.problems, {})
-
-
-def test_a_place_that_stops_being_writable_is_told(tmp_path):
-    store = ResultStore(tmp_path)
-    store.open()
-    store.path.unlink()
-    store.path.mkdir()
-    with pytest.raises(StudyError) as raised:
-        store.append(row())
-    assert raised.value.args[0].code == "study.not-written"
 
 
 # --- fingerprints -----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tiny_study import Disturbed, content, experiments
 from dpscreen.paper import runner
 from dpscreen.paper.results import ResultStore, StudyError
 from dpscreen.paper.runner import jobs_for, run, stored_rows
-from dpscreen.paper.suites import all_experiments, find_items
+from dpscreen.paper.suites import find_items
 
 HERE = Path(__file__).parent
 
@@ -111,18 +111,6 @@ def test_an_unwritable_place_is_told_before_anything_is_computed(tmp_path, monke
     with pytest.raises(StudyError) as raised:
         run(store=ResultStore(tmp_path / blocked))
     assert raised.value.args[0].code == "study.not-written"
-
-
-def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "available", dict)
-    monkeypatch.setattr(runner, "how_to_get", lambda entry: f"fetch {entry.name} first")
-    some = [e for e in all_experiments() if e.data in ("housing", "abalone")]
-    done = run(["table2"], store=ResultStore(tmp_path), trials=1, experiments=some)
-    assert done.rows == ()
-    assert done.skipped == {
-        "abalone": "fetch abalone first",
-        "housing": "fetch housing first",
-    }
 
 
 @pytest.mark.usefixtures("_in_this_process")

@@ -2,7 +2,6 @@
 
 import copy
 import re
-import stat
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -15,7 +14,6 @@ from scipy.special import expit
 
 import dpscreen
 from dpscreen import PrivateLogisticLasso
-from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
 from dpscreen.families import BINOMIAL, OutcomeQuality
 from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
@@ -242,15 +240,6 @@ def test_a_page_that_fails_leaves_what_was_there(tmp_path):
         dpscreen.write_model_page(object(), path, expected=None)
     assert path.read_text() == "before"
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_a_file_is_replaced_whole_with_the_usual_permissions(tmp_path):
-    path, usual = tmp_path / "report.html", tmp_path / "usual"
-    usual.touch()
-    write_text(path, "ä")
-    write_text(path, "ö")
-    assert path.read_text(encoding="utf-8") == "ö"
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
 
 
 @given(st.text(), st.integers(2, 40))
