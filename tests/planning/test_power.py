@@ -19,7 +19,7 @@ import dpscreen
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import Recommended
 from dpscreen.planning.power import RoughNoise, Scale
-from dpscreen.planning.setting import MOST_EXPLAINED, MOST_FEATURES, Setting, law
+from dpscreen.planning.setting import MOST_EXPLAINED, MOST_FEATURES, Setting, law, normal_rows
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
 
 FEW = Setting(n_rows=100, n_features=10, epsilon=1.0, delta=1e-6)
@@ -180,7 +180,7 @@ def test_what_is_smaller_leaves_every_number_that_rules_rest_on(n_rows, n_featur
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 def test_thinned_moments_stray_as_those_of_all_rows(correlation):
     rng = np.random.default_rng(3)
-    X = simulation._normal_rows(1000, 20, correlation, rng)
+    X = normal_rows(1000, 20, correlation, rng)
     noise = rng.standard_normal(1000)
     expected = law(np.arange(20), correlation)
     closer = simulation._with_moments_of_more(X, correlation, 100)

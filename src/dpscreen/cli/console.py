@@ -296,22 +296,22 @@ class TableShape(NamedTuple):
     def expected(self, named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return what `expected_table` takes of the features, those of some settings by name.
 
-        Without a schema each name stands for one feature.
+        Without a schema they are numbers called x0, x1, …
         """
+        import numpy as np
+
         from dpscreen.models.regression_table import places_of
         from dpscreen.planning.regression_plan import simulated_places
         from dpscreen.solvers.marginals import is_yes_no
 
-        given = {name: named.get(name, ()) for name in NAMED}
         if self.schema is None:
-            every = list(dict.fromkeys(one for names in given.values() for one in names))
-            if len(every) > self.features:
-                raise click.UsageError(f"{', '.join(every)}: --features is less.")
-            places = {name: tuple(map(every.index, names)) for name, names in given.items()}
-            return {"n_features": self.features, **places}
-        zero_one, features = is_yes_no(self.schema.feature_bounds), self.schema.feature_names
+            features = [f"x{j}" for j in range(self.features)]
+            zero_one = np.zeros(self.features, dtype=bool)
+        else:
+            features = list(self.schema.feature_names)
+            zero_one = is_yes_no(self.schema.feature_bounds)
         with wrong_usage():
-            found = {name: places_of(names, features) for name, names in given.items()}
+            found = {name: places_of(named.get(name, ()), features) for name in NAMED}
         places = {name: simulated_places(zero_one, one) for name, one in found.items()}
         return {"n_features": self.features, "levels": int(zero_one.sum()), **places}
 

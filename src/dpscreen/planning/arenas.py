@@ -13,6 +13,7 @@ from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed
 from dpscreen.families import BINOMIAL, GAUSSIAN, Family, family_of
 from dpscreen.planning.methods import FAMILY_METHODS
+from dpscreen.planning.setting import normal_rows
 from dpscreen.privacy import named_seed
 
 LEAST_ROWS, LEAST_ROWS_OF_A_CLASS = 20, 5
@@ -136,9 +137,7 @@ def _dense(rng: np.random.Generator) -> tuple[Array, Array, float]:
 
 
 def _correlated(rng: np.random.Generator) -> tuple[Array, Array, float]:
-    X = rng.normal(size=(5000, 40))
-    for j in range(1, 40):
-        X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(1 - 0.81) * X[:, j]
+    X = normal_rows(5000, 40, 0.9, rng)
     return X, X[:, ::8] @ np.array([1.0, -1.0, 1.0, -1.0, 1.0]), 8.0
 
 

@@ -31,7 +31,7 @@ from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
 from dpscreen.planning.methods import METHODS, FitRequest, estimator
-from dpscreen.planning.setting import MOST_FEATURES, Setting, law
+from dpscreen.planning.setting import MOST_FEATURES, Setting, law, normal_rows
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -398,26 +398,14 @@ class SimulatedTable:
 def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable:
     """Return one table; the name is its seed."""
     rng = np.random.default_rng(named_seed(name))
-    X = _normal_rows(scale.n_rows, scale.n_features, setting.correlation, rng)
+    X = normal_rows(scale.n_rows, scale.n_features, setting.correlation, rng)
     noise = rng.standard_normal(scale.n_rows)
     if scale.thinning > 1:
         X = _with_moments_of_more(X, setting.correlation, scale.thinning)
         noise = _less_correlated(noise, X, scale.thinning)
     n_test = setting.kind.test_rows
-    test = _normal_rows(n_test, scale.n_features, setting.correlation, rng)
+    test = normal_rows(n_test, scale.n_features, setting.correlation, rng)
     return SimulatedTable(setting, scale, X, noise, test, rng.standard_normal(n_test))
-
-
-def _normal_rows(
-    n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
-) -> Array:
-    """Return standard normal features with the correlations of `law`."""
-    rows = rng.standard_normal((n_rows, n_features))
-    if correlation:
-        fresh = math.sqrt(1 - correlation**2)
-        for j in range(1, n_features):
-            rows[:, j] = correlation * rows[:, j - 1] + fresh * rows[:, j]
-    return rows
 
 
 def _with_moments_of_more(X: Array, correlation: float, thinning: float) -> Array:

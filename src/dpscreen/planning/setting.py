@@ -168,6 +168,18 @@ def law(which: Integers, correlation: float) -> Array:
     return np.asarray(float(correlation) ** np.abs(np.subtract.outer(which, which)))
 
 
+def normal_rows(
+    n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
+) -> Array:
+    """Return standard normal features with the correlations of `law`."""
+    rows = rng.standard_normal((n_rows, n_features))
+    if correlation:
+        fresh = math.sqrt(1 - correlation**2)
+        for j in range(1, n_features):
+            rows[:, j] = correlation * rows[:, j - 1] + fresh * rows[:, j]
+    return rows
+
+
 def around(epsilon: float) -> tuple[float, ...]:
     """Return ε from a tenth of this one to ten times, with two digits; this one as it is."""
     return tuple(

@@ -134,12 +134,9 @@ def synthetic(
     -1, the others 0: the support is one block, as fits the paper's Table 1. With `scattered` the
     same coefficients stand anywhere.
     """
-    rows = rng.standard_normal((n_rows, n_features))
-    if correlation:
-        # x_j = ρ x_{j-1} + √(1-ρ²) z_j has exactly the covariance ρ^|i-j|, at linear cost.
-        rows[:, 1:] *= math.sqrt(1.0 - correlation**2)
-        for j in range(1, n_features):
-            rows[:, j] += correlation * rows[:, j - 1]
+    from dpscreen.planning.setting import normal_rows  # slow to import
+
+    rows = normal_rows(n_rows, n_features, correlation, rng)
     rows /= np.abs(rows).max()
     coef = np.zeros(n_features)
     coef[:n_positive] = 1.0
