@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -84,3 +85,9 @@ def rows():
     rng = np.random.default_rng(7)
     X = rng.uniform(-1, 1, size=(400, 6))
     return X, 2 * X[:, 0] - X[:, 3] + rng.normal(0, 0.1, size=400)
+
+
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a thread in the place of a study's worker processes, for what does not depend on them."""
+    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)

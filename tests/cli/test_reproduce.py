@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -59,12 +58,6 @@ def test_redrawing_computes_nothing_and_gives_the_same(small):
     output = json.loads(done.stdout)
     assert output["cells"]["run"] == output["narrower_count"]["run"] == 0
     assert output["claims"]["theorem-2-many-iterations"] == "does not hold"
-
-
-@pytest.fixture
-def _in_this_process(monkeypatch):
-    """Put a thread in the place of worker processes, for what does not depend on them."""
-    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
 
 
 @pytest.mark.usefixtures("_in_this_process")

@@ -25,11 +25,11 @@ def claim(rows, key):
 
 def held(rows, key):
     """Whether a claim holds, reading by reading."""
-    return [one.outcome.holds for one in claim(rows, key).judged]
+    return [one.holds for one in claim(rows, key).judged]
 
 
 def finding(rows, key, place=0):
-    return claim(rows, key).judged[place].outcome.finding
+    return claim(rows, key).judged[place].finding
 
 
 def made(suite, values, sets=REAL, trials=1):
@@ -66,7 +66,7 @@ def test_without_rows_only_mathematics_is_judged():
             assert check.verdict == "does not hold"
         elif check.key != "low-dimensional-data":
             assert check.verdict == "not run"
-            assert all(one.outcome.finding.startswith("Not run") for one in check.judged)
+            assert all(one.finding.startswith("Not run") for one in check.judged)
     words = errata()["E2"].evidence.partition(",")[2].partition(", 27.9")[0]
     assert words.strip() in finding([], "theorem-1")
 
@@ -283,7 +283,7 @@ def test_theorem_2_is_judged_by_its_limit():
     assert close.settled
     assert close.off(close.corrected) == pytest.approx(0.01, abs=1e-3)
     assert far.off(far.corrected) == pytest.approx(0.03, abs=1e-3)
-    outcome = claim(process_rows(600, 6000, exact), "theorem-2-many-iterations").judged[0].outcome
+    outcome = claim(process_rows(600, 6000, exact), "theorem-2-many-iterations").judged[0]
     assert outcome.holds is False
     assert outcome.numbers["corrected"] < 1e-3
     assert outcome.numbers["printed"] == pytest.approx(0.5, abs=0.01)

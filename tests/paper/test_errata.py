@@ -3,7 +3,6 @@
 import json
 import math
 import shlex
-from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
@@ -50,10 +49,10 @@ def test_every_entry_is_complete():
     assert quoting == KEYS
 
 
+@pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("one", ENTRIES, ids=lambda one: one["key"])
 def test_the_command_shows_it(one, tmp_path, monkeypatch):
     """Studies with one trial; without the real data, which E8 alone is about."""
-    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
     monkeypatch.setenv("DPSCREEN_DATA", str(tmp_path / "none"))
     _, command, *arguments = shlex.split(one["command"])
     if one["key"] == "E8":

@@ -33,12 +33,6 @@ def finished(tmp_path_factory):
     return store, done
 
 
-@pytest.fixture
-def _in_this_process(monkeypatch):
-    """Put a thread in the place of worker processes, for what does not depend on them."""
-    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
-
-
 def test_every_planned_row_is_there_and_in_the_file(finished):
     store, done = finished
     jobs = jobs_for(find_items([]), 3, experiments())

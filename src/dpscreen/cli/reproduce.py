@@ -176,7 +176,7 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
             out.print(Text(f"{claim.where}: {claim.description}"))
             for one in claim.judged:
                 out.print(Text(f"  {one.reading}. {one.run}."))
-                out.print(Text(f"    {one.verdict}. {one.outcome.finding}"))
+                out.print(Text(f"    {one.verdict}. {one.finding}"))
     _show_grid(report.grids["summary"])
     whole, narrow = report.summary, report.narrow
     if whole.run:

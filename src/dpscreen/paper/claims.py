@@ -70,31 +70,28 @@ FEW_NONZEROS = 10
 
 
 class Outcome(NamedTuple):
-    """Whether a claim holds in one reading (None: not run), why, and the numbers behind it."""
+    """Whether a claim holds in one reading (None: not run), why, and the numbers behind it.
+
+    `reading` is how the words were taken, and `run` what was run for that.
+    """
 
     holds: bool | None
     finding: str
     numbers: Mapping[str, float] = {}
-
-
-class JudgedReading(NamedTuple):
-    """How the words were taken, what was run for that, and what came out."""
-
-    reading: str
-    run: str
-    outcome: Outcome
+    reading: str = ""
+    run: str = ""
 
     @property
     def verdict(self) -> str:
         """Return "holds", "does not hold" or "not run"."""
-        return {True: "holds", False: "does not hold", None: "not run"}[self.outcome.holds]
+        return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
 
 
 @dataclass(frozen=True)
 class ClaimCheck(PublishedClaim):
     """A statement of the paper, and what was found of it in every reading."""
 
-    judged: tuple[JudgedReading, ...]
+    judged: tuple[Outcome, ...]
 
     @property
     def verdict(self) -> str:
@@ -125,7 +122,7 @@ def check_claims(index: RowIndex) -> tuple[ClaimCheck, ...]:
                     outcome = next(checks)(index)
             except NotRunError as error:
                 outcome = Outcome(None, f"Not run: {error}.")
-            judged.append(JudgedReading(one["reading"], one["run"], outcome))
+            judged.append(outcome._replace(reading=one["reading"], run=one["run"]))
         found.append(ClaimCheck(**vars(claim), judged=tuple(judged)))
     return tuple(found)
 
