@@ -46,7 +46,7 @@ def test_nothing_is_fetched_when_all_is_here(alone, tmp_path):
 
 def test_a_download_is_reported_with_its_place(alone, monkeypatch):
     def download(entry, *, base_url, progress):
-        progress(5, 10)
+        progress(0.5)
         return (f"{base_url}/{entry.name}.csv",)
 
     monkeypatch.setattr("dpscreen.paper.data.fetch", download)

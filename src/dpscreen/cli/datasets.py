@@ -82,12 +82,8 @@ def _fetched(entry: Dataset, base_url: str | None) -> bool:
     if not console.messages().is_terminal:
         console.say(f"Fetching {entry.title} ...")
     try:
-        with console.share_bar(entry.title) as bar:
-
-            def report(received: int, expected: int) -> None:
-                bar(received / expected if expected else 0.0)
-
-            paths = data.fetch(entry, base_url=base_url, progress=report)
+        with console.share_bar(entry.title) as progress:
+            paths = data.fetch(entry, base_url=base_url, progress=progress)
     except DataError as error:
         console.say(f"Error: {console.sentence(error)}")
         return False

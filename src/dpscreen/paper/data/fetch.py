@@ -23,7 +23,7 @@ from dpscreen.tables.declaration import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[float], None]
 
 _TIMEOUT_SECONDS = 60
 # What zip, XML and number readers raise on bytes that are not theirs; XML's errors are of syntax.
@@ -42,9 +42,9 @@ def fetch(
 ) -> tuple[Path, ...]:
     """Download the data set into the user's cache.
 
-    `progress` is called with the bytes received and the bytes expected (0 if unknown). `base_url`
-    stands in for the archive's scheme and host, for a mirror. The files are written, each at once,
-    only after all of them match the catalogue's content hashes; otherwise nothing is kept.
+    `progress` is called with the share received, 0 if the size is unknown. `base_url` stands in for
+    the archive's scheme and host, for a mirror. The files are written, each at once, only after all
+    of them match the catalogue's content hashes; otherwise nothing is kept.
 
     What has been verified: this path end to end against a local server with small archives in each
     of the formats, and the content hashes against checked copies of the data. Not verified: the
@@ -85,7 +85,7 @@ def _download(url: str, progress: Progress | None) -> bytes:
             while chunk := answer.read(65536):
                 body += chunk
                 if progress is not None:
-                    progress(len(body), expected)
+                    progress(len(body) / expected if expected else 0.0)
     except (OSError, HTTPException, ValueError) as reason:
         if isinstance(reason, HTTPError):
             reason.close()
