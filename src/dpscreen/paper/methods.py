@@ -327,15 +327,10 @@ def proven_names() -> tuple[str, ...]:
     return tuple(name for name, method in METHODS.items() if method.calibration == "proven")
 
 
-def _unproven(name: str, label: str, fit: Fitter) -> Method:
-    """Return a random method of which no budget is stated for the whole."""
-    return Method(name, label, fit, "not private")
-
-
-def _noiseless(name: str, label: str, fit: Fitter) -> Method:
-    """Return a method that is the same in every trial on the same rows."""
-    return Method(name, label, fit, "not private", random=False)
-
+_unproven = partial(Method, calibration="not private")
+"""A random method of which no budget is stated for the whole."""
+_noiseless = partial(_unproven, random=False)
+"""A method that is the same in every trial on the same rows."""
 
 LONGER = 3
 """How many times RNM-Screen's iterations "more" stands for; the paper does not say."""
