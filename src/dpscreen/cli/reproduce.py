@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +33,6 @@ CLAIMS_OF_ITEM = {
 }
 PUBLISHED = "published-"
 """What the names of the audit's cases begin with that are about the paper; they take seconds."""
-SECONDS_BETWEEN_LINES = 15.0
-"""How often progress is reported where there is no terminal."""
 
 
 @click.command()
@@ -108,17 +105,13 @@ def _clear_errors(out: Path) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal; elsewhere say now and then how far it is."""
-    said = time.monotonic()
-
+    """Show a bar on a terminal; elsewhere say after each tenth how far it is."""
     with console.share_bar("computing") as show:
 
         def report(done: int, planned: int) -> None:
-            nonlocal said
             show(done / planned)
-            soon = done < planned and time.monotonic() - said < SECONDS_BETWEEN_LINES
-            if not (soon or console.messages().is_terminal):
-                said = time.monotonic()
+            a_tenth = 10 * done // planned > 10 * (done - 1) // planned
+            if a_tenth and not console.messages().is_terminal:
                 console.say(f"{done} of {planned} trials done")
 
         yield report
