@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from dpscreen.privacy import SeededNoise
 from dpscreen.privacy.sampling import exponential_mechanism
-from dpscreen.rows import lattice
+from dpscreen.rows import sums
 from dpscreen.rows.lattice import (
     LONGEST_WAY,
     MOST_ROWS,
@@ -70,8 +70,8 @@ def threads(monkeypatch):
     """Return a function that makes even the smallest sum use that many threads."""
 
     def use(count):
-        monkeypatch.setattr(lattice, "threads", lambda: count)
-        monkeypatch.setattr(lattice, "_PARALLEL_PRODUCTS", 0)
+        monkeypatch.setattr(sums, "threads", lambda: count)
+        monkeypatch.setattr(sums, "_PARALLEL_CELLS", 0)
 
     return use
 

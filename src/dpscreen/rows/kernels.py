@@ -1,5 +1,7 @@
 """Compiled loops over rows that lie on a lattice. `lattice` says what they are for.
 
+Loops that begin with `first` and `last` are over the rows first ≤ i < last.
+
 Whole numbers add up to the same sum in any order, so the loops may be split over threads and
 vector lanes at will. Float arithmetic looks at one row at a time, in operations whose order does
 not depend on where the row stands.
@@ -16,20 +18,20 @@ GRAM_ROWS, MIXED_ROWS = 4096, 128
 
 
 @compiled
-def column_sums(columns, levels, out, first, last):
-    """Set out[j] = Σ_i columns[j, i]·levels[i] for first ≤ j < last."""
-    out[first:last] = 0
-    add_products(columns, levels, out, first, last, 0, levels.size)
+def column_sums(first, last, columns, levels):
+    """Return Σ_i columns[j, i]·levels[i] for every j."""
+    out = np.zeros(len(columns), dtype=np.int64)
+    add_products(columns, levels, out, 0, first, last)
+    return out
 
 
 @compiled
-def add_products(columns, levels, out, first, last, a, b):
-    """Add Σ_i columns[j, i]·levels[i], a ≤ i < b, to out[j]: four columns at a time.
+def add_products(columns, levels, out, j, a, b):
+    """Add Σ_i columns[j, i]·levels[i], a ≤ i < b, to out[j] from j on: four columns at a time.
 
     Factors are at most 2^14, so a product fits 32 bits and a sum of 2^34 of them fits 64.
     """
-    part = levels[a:b]
-    j = first
+    part, last = levels[a:b], out.size
     while j + 4 <= last:
         c0, c1 = columns[j][a:b], columns[j + 1][a:b]
         c2, c3 = columns[j + 2][a:b], columns[j + 3][a:b]
@@ -54,17 +56,18 @@ def add_products(columns, levels, out, first, last, a, b):
 
 
 @compiled
-def add_gram(columns, first, last, out):
-    """Add Σ_i k_i k_iᵀ of rows first ≤ i < last to the upper triangle of out."""
-    d = columns.shape[0]
+def gram(first, last, columns):
+    """Return the upper triangle of Σ_i k_i k_iᵀ."""
+    out = np.zeros((len(columns), len(columns)), dtype=np.int64)
     for a in range(first, last, GRAM_ROWS):
-        for j in range(d):
-            add_products(columns, columns[j], out[j], j, d, a, min(a + GRAM_ROWS, last))
+        for j in range(len(columns)):
+            add_products(columns, columns[j], out[j], j, a, min(a + GRAM_ROWS, last))
+    return out
 
 
 @compiled
-def add_columns(fit, columns, chosen, amounts, first, last):
-    """Add Σ_k amounts[k]·columns[chosen[k]] to the fit of rows first ≤ i < last, exactly."""
+def add_columns(first, last, fit, columns, chosen, amounts):
+    """Add Σ_k amounts[k]·columns[chosen[k]] to the fit, exactly."""
     for a in range(first, last, GRAM_ROWS):
         b = min(a + GRAM_ROWS, last)
         part = fit[a:b]
@@ -85,12 +88,22 @@ def add_columns(fit, columns, chosen, amounts, first, last):
 
 
 @compiled
-def add_squares(columns, out):
-    """Add the squares of every row's cells to out."""
-    for j in range(columns.shape[0]):
+def squared_lengths(columns):
+    """Return ‖k_i‖² of every row."""
+    out = np.zeros(columns.shape[1], dtype=np.int64)
+    for j in range(len(columns)):
         for i in range(out.size):
             cell = np.int64(columns[j, i])
             out[i] += cell * cell
+    return out
+
+
+@compiled
+def scale_rows(first, last, rows, factors, divisor, out):
+    """Set out to the rows times a factor for each, over the divisor, truncated."""
+    for j in range(len(rows)):
+        for i in range(first, last):
+            out[j, i] = np.int16(rows[j, i] * factors[i] / divisor)
 
 
 @inlined
@@ -110,7 +123,7 @@ def combine(cells, parts, size, out):
 
 
 @compiled
-def mix(columns, mixing, unit, most, first, last, factors, rows):
+def mix(first, last, columns, mixing, unit, most, factors, rows):
     """Set rows to mixing·columns·unit, those longer than `most` in L2 shrunk, all truncated.
 
     Say by how much in factors. Whole numbers as `mixing` and columns are, products are exact.
@@ -153,14 +166,14 @@ TILE = 256
 
 
 @inlined
-def fill_tile(tile, X, j, first, low, high, middle, half_width):
-    """Put column j of some rows into `tile`, clipped and in its units.
+def fill_tile(tile, X, j, start, last, low, high, middle, half_width):
+    """Put column j of rows from `start` on into `tile`, clipped and in its units.
 
     A missing cell, NaN, is at the centre: 0. Return how many rows there are, and missing cells.
     """
-    size, missing = min(TILE, X.shape[0] - first), 0
+    size, missing = min(TILE, last - start), 0
     for i in range(size):
-        value = X[first + i, j]
+        value = X[start + i, j]
         inside = in_units(value, low, high, middle, half_width)
         tile[i] = inside if value == value else 0.0
         missing += value != value
@@ -175,44 +188,47 @@ def add_up(cells, size, counts):
 
 
 @compiled
-def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, out):
-    """Count cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out.
+def uniform_cells(first, last, X, chosen, low, high, middle, half_width, origin, per_unit, n_cells):
+    """Count cells floor((u − origin)·per_unit) of chosen columns, and what lies below and above.
 
     Missing cells, NaN, are counted nowhere.
     """
     tile, cells = np.empty(TILE), np.empty(TILE, dtype=np.uint32)
-    last = np.float64(out.shape[1] - 1)
-    for first in range(0, X.shape[0], TILE):
+    out, above = np.zeros((chosen.size, n_cells + 2), dtype=np.int64), np.float64(n_cells + 1)
+    for start in range(first, last, TILE):
         for k in range(chosen.size):
             j = chosen[k]
-            size, gone = fill_tile(tile, X, j, first, low[k], high[k], middle[k], half_width[k])
+            size, gone = fill_tile(
+                tile, X, j, start, last, low[k], high[k], middle[k], half_width[k]
+            )
             for i in range(size):
                 place = np.floor((tile[i] - origin[k]) * per_unit[k]) + 1
-                cells[i] = np.uint32(min(max(0.0, place), last))
+                cells[i] = np.uint32(min(max(0.0, place), above))
             add_up(cells, size, out[k])
             for i in range(size if gone else 0):
-                if X[first + i, j] != X[first + i, j]:
+                if X[start + i, j] != X[start + i, j]:
                     out[k, cells[i]] -= 1
+    return out
 
 
 @compiled
-def octaves_by_side(X, chosen, low, high, middle, half_width, first_octave, out):
+def octaves_by_side(first, last, X, chosen, low, high, middle, half_width, first_octave, near):
     """Count the octaves of |u| of chosen columns, below zero from the farthest on, and above.
 
-    The exponent decides. What is below the first octave, 2^first, is in the middle cell.
+    The exponent decides. What is below the first of `near` octaves is in the middle cell.
     """
     tile, cells = np.empty(TILE), np.empty(TILE, dtype=np.uint32)
-    bits = tile.view(np.int64)
-    near = np.int64(out.shape[1] // 2)
-    for first in range(0, X.shape[0], TILE):
+    bits, out = tile.view(np.int64), np.zeros((chosen.size, 2 * near + 1), dtype=np.int64)
+    for start in range(first, last, TILE):
         for k in range(chosen.size):
             j = chosen[k]
-            size, _ = fill_tile(tile, X, j, first, low[k], high[k], middle[k], half_width[k])
+            size, _ = fill_tile(tile, X, j, start, last, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 exponent = ((bits[i] >> 52) & 2047) - 1022 - first_octave
                 away = min(max(exponent, 0), near)
                 cells[i] = np.uint32(near + (away if bits[i] >= 0 else -away))
             add_up(cells, size, out[k])
+    return out
 
 
 @inlined
@@ -222,13 +238,13 @@ def level_of(value, levels):
 
 
 @compiled
-def level_moments(X, chosen, low, high, middle, half_width, levels, out):
-    """Add up the levels of chosen columns in out[0], and their squares over `levels` in out[1]."""
-    tile = np.empty(TILE)
-    for first in range(0, X.shape[0], TILE):
+def level_moments(first, last, X, chosen, low, high, middle, half_width, levels):
+    """Return the sums of the levels of chosen columns, and of their squares over `levels`."""
+    tile, out = np.empty(TILE), np.zeros((2, chosen.size), dtype=np.int64)
+    for start in range(first, last, TILE):
         for k in range(chosen.size):
             j = chosen[k]
-            size, _ = fill_tile(tile, X, j, first, low[k], high[k], middle[k], half_width[k])
+            size, _ = fill_tile(tile, X, j, start, last, low[k], high[k], middle[k], half_width[k])
             total, squares = np.int64(0), np.int64(0)
             for i in range(size):
                 level = level_of(tile[i], levels)
@@ -236,18 +252,19 @@ def level_moments(X, chosen, low, high, middle, half_width, levels, out):
                 squares += np.int64(np.floor(level * level / levels))
             out[0, k] += total
             out[1, k] += squares
+    return out
 
 
 @compiled
-def to_lattice(X, low, high, middle, half_width, levels, more, out):
+def to_lattice(first, last, X, low, high, middle, half_width, levels, more, out):
     """Set out[j, i] to X[i, j], clipped, in its units, in whole numbers of 1/levels, truncated.
 
     Before that `more` is added to its size: one half for the nearest whole number, or nothing.
     """
     tile = np.empty(TILE)
-    for first in range(0, X.shape[0], TILE):
+    for start in range(first, last, TILE):
         for j in range(X.shape[1]):
-            size, _ = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half_width[j])
+            size, _ = fill_tile(tile, X, j, start, last, low[j], high[j], middle[j], half_width[j])
             for i in range(size):
                 level = min(max(-1.0, tile[i]), 1.0) * levels
-                out[j, first + i] = np.int16(np.trunc(level + np.copysign(more, level)))
+                out[j, start + i] = np.int16(np.trunc(level + np.copysign(more, level)))

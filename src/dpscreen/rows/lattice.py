@@ -18,13 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
-from itertools import pairwise
 from math import floor, sqrt
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Narrow, pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Narrow
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.mixed import WHOLE, MixedRows, RowCount
 from dpscreen.rows.owners import Owners
@@ -32,11 +31,12 @@ from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (
     LEVELS,
     ShortRows,
-    add_columns,
+    column_sums,
     curved_rows,
     exact_gram,
+    in_parts,
+    scaled,
     short_factors,
-    short_residuals,
     squared_lengths,
 )
 
@@ -58,8 +58,6 @@ MOST_SCALES = 2.0**36
 _WEIGHT_BITS = 6
 # With more cells than these it is faster to sort all values.
 _FEW_CELLS = 64
-# Below this many products a second thread costs more than it saves.
-_PARALLEL_PRODUCTS = 4_000_000
 
 
 def on_lattice(values: Array) -> Narrow:
@@ -182,17 +180,13 @@ class ExactDesign(ABC):
     loss: Loss
 
     @abstractmethod
-    def _point(self, scale: float, grain: int) -> ExactPoint:
-        """Return the point w = 0."""
-
-    def start(self, scale: float) -> ExactPoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return self._point(scale, 1)
+    def start(self, scale: float, grain: int = 1) -> ExactPoint:
+        """Return the point w = 0, to which whole numbers of `scale`/grain will be added."""
 
     def at(self, weights: Array, *, scale: float = 1.0) -> ExactPoint:
         """Return the point next to `weights` that lies on the lattice, stored with that scale."""
         grain = FINE_GRAIN if weights.any() else 1
-        point = self._point(scale, grain)
+        point = self.start(scale, grain)
         grains = np.trunc(weights / scale * grain).astype(np.int64)
         features = np.flatnonzero(grains)
         point.move(features, grains[features])
@@ -302,24 +296,22 @@ class LatticeDesign(LatticeRows):
         """Put rows that are in memory, already in [−1, 1], on the lattice."""
         return cls(np.ascontiguousarray(on_lattice(X).T), np.asarray(y, dtype=np.float64))
 
-    def _point(self, scale: float, grain: int) -> LatticePoint:
+    def start(self, scale: float, grain: int = 1) -> LatticePoint:
         return LatticePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, features: Integers, amounts: Integers) -> None:
-        add_columns(fit, self.columns, features, amounts)
+        size = len(fit), len(features)
+        in_parts(size, kernels.add_columns, fit, self.columns, features, amounts)
 
     def dense_columns(self, chosen: Integers) -> Narrow:
         every = np.array_equal(chosen, np.arange(self.n_features))
         return self.columns if every else self.columns[chosen]
 
     def column_squares(self) -> Integers:
-        squares = np.empty(self.n_features, dtype=np.int64)
-        for j, column in enumerate(self.columns):
-            squares[j] = _sums(column[None], column)[0]
-        return squares
+        return np.concatenate([column_sums(column[None], column) for column in self.columns])
 
     def sums(self, levels: Narrow) -> Integers:
-        return _sums(self.columns, levels)
+        return column_sums(self.columns, levels)
 
     @keeps_last
     def _capped(self, cell_clip: int) -> LatticeDesign:
@@ -334,7 +326,7 @@ class LatticeDesign(LatticeRows):
     def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
         columns = self.columns[:n_features]
         factors = short_factors(squared_lengths(columns), row_norm)
-        return self._with(np.trunc(columns * factors).astype(np.int16))
+        return self._with(scaled(columns, factors))
 
     def _with(self, columns: Narrow) -> LatticeDesign:
         return LatticeDesign(columns, self.target, self.loss, self.owners)
@@ -426,8 +418,8 @@ class LatticePoint(ExactPoint):
         return np.concatenate(
             (
                 self.design.sums(residuals),
-                _sums(fitted[None], residuals),
-                _sums(fitted[None], fitted),
+                column_sums(fitted[None], residuals),
+                column_sums(fitted[None], fitted),
             )
         )
 
@@ -436,7 +428,8 @@ class LatticePoint(ExactPoint):
 
     def short_products(self, clip: float, short: ShortRows) -> Integers:
         rows, factors = self.design.made_short(short)
-        return _sums(rows, short_residuals(self.residual_levels(clip), factors))
+        (residuals,) = scaled(self.residual_levels(clip)[None], factors)
+        return column_sums(rows, residuals)
 
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return count(rows, ‖x‖², residuals, *args); the mean of ψx is the row of a unit."""
@@ -460,21 +453,6 @@ class LatticePoint(ExactPoint):
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         rows = self.design.shared(self.design.made_short(short)[0])
         return exact_gram(curved_rows(rows, self.residual_levels(1.0)))
-
-
-def _sums(columns: Narrow, levels: Narrow) -> Integers:
-    out = np.empty(len(columns), dtype=np.int64)
-    if columns.size < _PARALLEL_PRODUCTS:
-        kernels.column_sums(columns, levels, out, 0, len(columns))
-        return out
-    edges = np.linspace(0, len(columns), threads() + 1).astype(int) // 4 * 4
-    edges[-1] = len(columns)
-    jobs = [
-        pool().submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
-    ]
-    for job in jobs:
-        job.result()
-    return out
 
 
 @dataclass(frozen=True)

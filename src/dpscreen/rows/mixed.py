@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Loops, Narrow
-from dpscreen.rows.sums import LEVELS, gram_over_rows, in_parts
+from dpscreen.rows.sums import LEVELS, column_sums, exact_gram, in_parts, scaled
 
 kernels = Loops("dpscreen.rows.kernels")
 
@@ -68,11 +68,7 @@ class MixedRows:
         shape = len(self.mixing), columns.shape[1]
         rows, factors = np.empty(shape, dtype=np.int16), np.empty(columns.shape[1])
         whole = self.mixing.astype(np.float64), math.ldexp(1.0, -self.bits), LEVELS * _SAFE
-        in_parts(
-            columns.shape[1],
-            columns.shape[0],
-            lambda first, last: kernels.mix(columns, *whole, first, last, factors, rows),
-        )
+        in_parts(columns.shape[::-1], kernels.mix, columns, *whole, factors, rows)
         return rows, factors
 
     def residuals(self, levels: Narrow, factors: Array) -> Narrow:
@@ -91,9 +87,7 @@ def capped(squares: Integers, residuals: Narrow, cap: float) -> Narrow:
 
 def capped_products(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σψx in 1/2^28, each row's residual capped."""
-    out = np.empty(len(rows), dtype=np.int64)
-    kernels.column_sums(rows, capped(squares, residuals, cap), out, 0, len(rows))
-    return out
+    return column_sums(rows, capped(squares, residuals, cap))
 
 
 def clipped_directions(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
@@ -110,15 +104,7 @@ def clipped_directions(rows: Narrow, squares: Integers, residuals: Narrow, cap: 
 def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
     per_level, kept = float(math.ceil(cap * LEVELS)), capped(squares, residuals, cap)
-
-    def count(first: int, last: int, out: Integers) -> None:
-        for start in range(first, last, kernels.GRAM_ROWS):
-            part = slice(start, min(start + kernels.GRAM_ROWS, last))
-            products = np.multiply(rows[:, part], kept[part], dtype=np.int32)
-            z = np.trunc(products / per_level).astype(np.int16)
-            kernels.add_gram(z, 0, z.shape[1], out)
-
-    return gram_over_rows(rows, count)
+    return exact_gram(scaled(rows, kept.astype(np.float64), per_level))
 
 
 def size_counts(

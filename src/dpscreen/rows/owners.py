@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Mask, Narrow, Words
-from dpscreen.rows.sums import LEVELS
+from dpscreen.rows.sums import LEVELS, scaled
 
 _SAFE = 1 - 1e-12
 
@@ -104,10 +104,7 @@ class Owners:
     def shared(self, rows: Narrow) -> Narrow:
         """Return x/√m for the m rows of each unit, truncated: then Σxxᵀ is a sum of means."""
         roots = np.where(self.sizes == 1, 1.0, _SAFE / np.sqrt(self.sizes))
-        factors, found = np.repeat(roots, self.sizes), np.empty_like(rows)
-        for row, given in zip(found, rows, strict=True):
-            row[:] = np.trunc(given * factors)
-        return found
+        return scaled(rows, np.repeat(roots, self.sizes))
 
     def means(self, rows: Narrow, levels: Narrow) -> Narrow:
         """Return the mean of ψx over the rows of each unit, in whole numbers of 1/2^14."""

@@ -103,7 +103,7 @@ class PartedDesign(ExactDesign):
     def total(self, question: Question) -> Integers:
         """Return the sum of the answers of all parts."""
 
-    def _point(self, scale: float, grain: int) -> PartedPoint:
+    def start(self, scale: float, grain: int = 1) -> PartedPoint:
         return PartedPoint(self, scale, number=next(self._numbers), grain=grain)
 
     def ask(self, name: str, *args: Any) -> Integers:

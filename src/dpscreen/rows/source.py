@@ -137,10 +137,6 @@ class PublicUnits:
         at = self.target_centre if self.predictor_at is None else self.predictor_at
         return coef, at + constant - float(coef @ self.feature_centres)
 
-    def weight_of_one(self, feature: int | None) -> float:
-        """Return the weight of a feature whose coefficient is 1 in the user's units; 0 of none."""
-        return 0.0 if feature is None else float(self.feature_half_widths[feature])
-
     def to_users(self, columns: Integers) -> Array:
         """Return the matrix from weights of columns, the constant last, to the user's units."""
         features, matrix = columns[columns < len(self.feature_bounds)], np.eye(len(columns))

@@ -111,7 +111,7 @@ class SparseLatticeDesign(LatticeRows):
         target = np.asarray(y, dtype=np.float64)
         return cls(rows, target, n_columns=int(X.shape[1]), constant=constant, loss=loss)
 
-    def _point(self, scale: float, grain: int) -> SparsePoint:
+    def start(self, scale: float, grain: int = 1) -> SparsePoint:
         return SparsePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, features: Integers, amounts: Integers) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Loops, Mask, Narrow
+from dpscreen._core.arrays import Array, Integers, Mask, Narrow
 from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
@@ -29,9 +29,7 @@ from dpscreen.rows.parts import (
     asked,
 )
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
-from dpscreen.rows.sums import LEVELS, add_columns, lattice_columns
-
-kernels = Loops("dpscreen.rows.kernels")
+from dpscreen.rows.sums import LEVELS, lattice_columns
 
 Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
 """Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
@@ -78,9 +76,9 @@ class StreamedDesign(PartedDesign):
         if question.name in NEED_COLUMNS:
             answers: Any = 0
             for where, columns in self._parts(None):
-                add_columns(self._fit[where], columns, *as_arrays(pending))
                 owners = None if self._owners is None else self._owners.part(where)
                 rows = LatticeDesign(columns, self._target[where], self.loss, owners)
+                rows.move(self._fit[where], *as_arrays(pending))
                 subject = rows if point is None else self._point_of(rows, where, point)
                 answers = answers + asked(subject, question)
             return np.asarray(answers, dtype=np.int64)
@@ -90,7 +88,8 @@ class StreamedDesign(PartedDesign):
             places = {feature: k for k, feature in enumerate(moved)}
             for where, columns in self._parts(moved):
                 moves = [(places[j], grains) for j, grains in pending]
-                add_columns(self._fit[where], columns, *as_arrays(moves))
+                rows = LatticeDesign(columns, self._target[where])
+                rows.move(self._fit[where], *as_arrays(moves))
         columns = np.empty((0, len(self._target)), dtype=np.int16)
         rows = LatticeDesign(columns, self._target, self.loss)
         return asked(self._point_of(rows, slice(None), point), question)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Narrow, pool, threads
+from dpscreen._core.arrays import Array, Integers, Loops, Narrow, pool, threads
 
 kernels = Loops("dpscreen.rows.kernels")
 
 T = TypeVar("T")
+
+LEVELS = 2**14
+"""Into how many levels 1 is divided."""
 
 # Below this many cells a second thread costs more than it saves.
 _PARALLEL_CELLS = 500_000
@@ -46,18 +48,17 @@ class ColumnMap:
         return cls(chosen, bounds[chosen], low / 2 + high / 2, high / 2 - low / 2)
 
     @property
-    def numbers(self) -> tuple[Array, Array, Array, Array]:
-        """Return lower and upper ends, centres and half-widths, as loops take them."""
+    def numbers(self) -> tuple[Integers, Array, Array, Array, Array]:
+        """Return the columns, their ends, centres and half-widths, as loops take them."""
         low, high = (np.ascontiguousarray(end) for end in self.bounds.T)
-        return low, high, self.centres, self.half_widths
+        return self.chosen, low, high, self.centres, self.half_widths
 
 
 def counts_on_grid(
     X: Array, columns: ColumnMap, origin: Array, per_unit: Array, n_cells: int
 ) -> Integers:
     """Return, for each column, how many u lie below `origin`, in each of n cells, and above."""
-    shape = len(columns.chosen), n_cells + 2
-    return _over_rows(kernels.uniform_cells, X, columns, (origin, per_unit), shape)
+    return added_up(X.shape, kernels.uniform_cells, X, *columns.numbers, origin, per_unit, n_cells)
 
 
 def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integers:
@@ -65,77 +66,58 @@ def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integer
 
     What is nearer to zero than the first octave is in the middle, what is beyond the last at ends.
     """
-    shape = len(columns.chosen), 2 * len(octaves) + 1
-    return _over_rows(kernels.octaves_by_side, X, columns, (octaves[0],), shape)
+    given = *columns.numbers, octaves[0], len(octaves)
+    return added_up(X.shape, kernels.octaves_by_side, X, *given)
 
 
 def level_moments(X: Array, columns: ColumnMap) -> Integers:
     """Return Σk and Σ⌊k²/2^14⌋ of each column, k = u in whole numbers of 1/2^14, truncated."""
-    shape = 2, len(columns.chosen)
-    return _over_rows(kernels.level_moments, X, columns, (float(LEVELS),), shape)
+    return added_up(X.shape, kernels.level_moments, X, *columns.numbers, float(LEVELS))
 
 
 def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
     """Return all columns of X in their units, truncated to 1/2^14; a constant comes last."""
-    n, d = X.shape
-    given = *columns.numbers, float(LEVELS), 0.5 if columns.nearest else 0.0
-    out = np.empty((d + constant, n), dtype=np.int16)
-    out[d:] = LEVELS
-    in_parts(
-        n,
-        d,
-        lambda first, last: kernels.to_lattice(X[first:last], *given, out[:d, first:last]),
-    )
+    _, *places = columns.numbers
+    given = *places, float(LEVELS), 0.5 if columns.nearest else 0.0
+    out = np.empty((X.shape[1] + constant, len(X)), dtype=np.int16)
+    out[X.shape[1] :] = LEVELS
+    in_parts(X.shape, kernels.to_lattice, X, *given, out)
     return out
 
 
-def _over_rows(
-    kernel: Any, X: AnyArray, columns: ColumnMap, args: tuple[Any, ...], shape: tuple[int, int]
-) -> Integers:
-    """Add up what a compiled loop counts in the chosen columns of several parts of the rows."""
-    given = columns.chosen, *columns.numbers, *args
-    return added_up(X.shape, shape, lambda first, last, out: kernel(X[first:last], *given, out))
+def added_up(size: tuple[int, ...], count: Callable[..., Integers], *args: Any) -> Integers:
+    """Return the sum of count(first, last, *args) over parts of the rows."""
+    return np.asarray(np.sum(in_parts(size, count, *args), axis=0, dtype=np.int64))
 
 
-def added_up(
-    size: tuple[int, ...], shape: tuple[int, ...], count: Callable[[int, int, Integers], None]
-) -> Integers:
-    """Add up the counts of several parts of the rows, each in a thread of its own."""
+def in_parts(size: tuple[int, ...], run: Callable[..., T], *args: Any) -> list[T]:
+    """Return run(first, last, *args) of all rows, or of parts in threads if there are many cells.
 
-    def run(first: int, last: int) -> Integers:
-        out = np.zeros(shape, dtype=np.int64)
-        count(first, last, out)
-        return out
-
-    return np.asarray(np.sum(in_parts(size[0], size[1], run), axis=0, dtype=np.int64))
-
-
-def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], T]) -> list[T]:
-    """Run over rows from the first to the last, in parts and threads where there are many."""
+    `size` are the numbers of rows and of columns.
+    """
+    n_rows, n_columns = size
     if n_rows * n_columns < _PARALLEL_CELLS:
-        return [run(0, n_rows)]
+        return [run(0, n_rows, *args)]
     edges = np.linspace(0, n_rows, threads() + 1).astype(int).tolist()
-    jobs = [pool().submit(run, *part) for part in pairwise(edges)]
+    jobs = [pool().submit(run, *part, *args) for part in pairwise(edges)]
     return [job.result() for job in jobs]
 
 
-def add_columns(fit: Integers, columns: Narrow, chosen: Integers, amounts: Integers) -> None:
-    """Add Σ_k amounts[k]·columns[chosen[k]] to the fit."""
-    in_parts(
-        len(fit),
-        len(chosen),
-        lambda first, last: kernels.add_columns(fit, columns, chosen, amounts, first, last),
-    )
+def column_sums(columns: Narrow, levels: Narrow) -> Integers:
+    """Return Σ_i levels_i k_ij for every column j."""
+    return added_up(columns.shape[::-1], kernels.column_sums, columns, levels)
 
 
-LEVELS = 2**14
-"""Into how many levels 1 is divided."""
+def scaled(rows: Narrow, factors: Array, divisor: float = 1.0) -> Narrow:
+    """Return the rows times a factor for each, over the divisor, truncated."""
+    out = np.empty_like(rows)
+    in_parts(rows.shape[::-1], kernels.scale_rows, rows, factors, divisor, out)
+    return out
 
 
 def squared_lengths(columns: Narrow) -> Integers:
     """Return ‖k_i‖² of every row, in whole numbers of 1/2^28."""
-    squares = np.zeros(columns.shape[1], dtype=np.int64)
-    kernels.add_squares(columns, squares)
+    squares: Integers = kernels.squared_lengths(columns)
     return squares
 
 
@@ -172,45 +154,28 @@ class ShortRows:
     def in_weights(self) -> Array:
         """Return what a solution on short rows is multiplied by: a weight is for whole cells."""
         units = np.ones(len(self.chosen))
-        units[len(units) - 1 :] = self.constant / LEVELS if self.constant else 1.0
+        if self.constant:
+            units[-1] = self.constant / LEVELS
         return units
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, those that are longer shrunk, and what each was multiplied by."""
         cells = columns[:-1] if self.constant else columns
         factors = short_factors(squared_lengths(cells) + self.constant**2, self.row_norm)
-        rows = np.empty_like(columns)
-        rows[len(cells) :] = np.trunc(self.constant * factors)
-
-        def shorten(first: int, last: int) -> None:
-            for row, column in zip(rows, cells, strict=False):
-                row[first:last] = np.trunc(column[first:last] * factors[first:last])
-
-        in_parts(columns.shape[1], len(cells), shorten)
+        rows = scaled(columns, factors)
+        if self.constant:
+            rows[-1] = np.trunc(self.constant * factors)
         return rows, factors
-
-
-def short_residuals(residuals: Narrow, factors: Array) -> Narrow:
-    """Return residuals, each shrunk by as much as its row."""
-    return np.trunc(residuals * factors).astype(np.int16)
 
 
 def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
     """Return rows times 2√(p(1 − p)), at most 1, truncated; residuals are ± p or ± (1 − p)."""
     sizes = np.abs(residuals.astype(np.float64))
     factors = 2 * np.sqrt(sizes * (LEVELS - sizes)) / LEVELS
-    curved = np.empty_like(rows)
-    for row, given in zip(curved, rows, strict=True):
-        row[:] = np.trunc(given * factors)
-    return curved
+    return scaled(rows, factors)
 
 
 def exact_gram(columns: Narrow) -> Integers:
     """Return Σ_i k_i k_iᵀ, in whole numbers."""
-    return gram_over_rows(columns, partial(kernels.add_gram, columns))
-
-
-def gram_over_rows(columns: Narrow, count: Callable[[int, int, Integers], None]) -> Integers:
-    """Return the symmetric matrix whose upper triangle `count` adds up over parts of the rows."""
-    upper = added_up(columns.shape[::-1], (len(columns),) * 2, count)
+    upper = added_up(columns.shape[::-1], kernels.gram, columns)
     return np.asarray(upper + np.triu(upper, 1).T)

@@ -775,7 +775,9 @@ def _on_lattice(
         family=family,
         start=target.start,
         residual=target.residual,
-        offset_weight=units.weight_of_one(choices.offset),
+        offset_weight=(
+            0.0 if choices.offset is None else float(units.feature_half_widths[choices.offset])
+        ),
     )
     return task, units
 
