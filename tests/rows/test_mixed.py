@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpscreen.rows.kernels import squared_lengths
 from dpscreen.rows.mixed import (
     MixedRows,
     capped_middle,
@@ -17,7 +18,7 @@ from dpscreen.rows.mixed import (
     long_count,
     size_counts,
 )
-from dpscreen.rows.sums import LEVELS, squared_lengths
+from dpscreen.rows.sums import LEVELS
 
 some = settings(max_examples=40, deadline=None)
 seeds = st.integers(0, 2**32 - 1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dpscreen.rows.fits import level_sums, log_odds_counts
 from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.rows.parts import PartedDesign, Question, RowPart
+from dpscreen.rows.source import PublicUnits
 from dpscreen.rows.streamed import RowsChanged, StreamedDesign
 from dpscreen.rows.sums import (
     LEVELS,
@@ -19,7 +20,6 @@ from dpscreen.rows.sums import (
     ShortRows,
     counts_by_octave,
     counts_on_grid,
-    lattice_columns,
     level_moments,
 )
 
@@ -165,5 +165,6 @@ def test_missing_cells_are_in_no_histogram_and_at_the_centre_of_the_lattice():
         (counts_by_octave(X, columns, np.arange(-20, 2)), 10),
     ):
         assert counts.sum() == whole
-    assert not lattice_columns(X, columns, constant=False).any()
+    units = PublicUnits(np.array([[-1.0, 1.0]] * 2), np.array([-1.0, 1.0]), constant=False)
+    assert not units.lattice_columns(X).any()
     assert not level_moments(X, columns).any()

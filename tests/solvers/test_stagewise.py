@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpscreen.rows.kernels import squared_lengths
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
-from dpscreen.rows.sums import LEVELS, squared_lengths
+from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.frank_wolfe import Vertex
 from dpscreen.solvers.selection import GRAINS, decaying_grains, grain_size, stagewise
 

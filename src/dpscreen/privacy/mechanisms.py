@@ -7,7 +7,6 @@ state: the noise is an argument. Only an `Accountant` should call one on private
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -32,9 +31,6 @@ from dpscreen.privacy.sampling import (
 )
 
 Released = TypeVar("Released", covariant=True)
-
-
-Made = TypeVar("Made", bound="Mechanism[object]")
 
 
 class Mechanism(Protocol[Released]):
@@ -86,7 +82,7 @@ class NoisyMax:
     ) -> NoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         span = 2 * sensitivity if score_range is None else score_range
-        return _least_noise(cost, span, 8, lambda scale: cls(sensitivity, span, scale, unit))
+        return cls(sensitivity, span, _least_scale(cost, span, 8), unit)
 
     @cached_property
     def cost(self) -> ZCDP:
@@ -139,8 +135,7 @@ class SignedNoisyMax(HalfSquare):
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float = 1.0) -> SignedNoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
-        found = NoisyMax.of_cost(cost, sensitivity=sensitivity, unit=unit)
-        return cls(sensitivity, found.scale, unit)
+        return cls(sensitivity, _least_scale(cost, 2 * sensitivity, 8), unit)
 
     @cached_property
     def scale_in_units(self) -> Fraction:
@@ -179,7 +174,7 @@ class DiscreteGaussian(HalfSquare):
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
         """Return the release with the least noise that costs no more than `cost`."""
-        return _least_noise(cost, sensitivity, 2, lambda scale: cls(sensitivity, scale, unit))
+        return cls(sensitivity, _least_scale(cost, sensitivity, 2), unit)
 
     @cached_property
     def variance_in_units(self) -> Fraction:
@@ -192,14 +187,15 @@ class DiscreteGaussian(HalfSquare):
         return np.asarray(noisy * self.unit, dtype=np.float64)
 
 
-def _least_noise(cost: ZCDP, change: float, factor: int, make: Callable[[float], Made]) -> Made:
-    """Return the mechanism of least scale that costs change²/(factor·scale²), at most `cost`."""
+def _least_scale(cost: ZCDP, change: float, factor: int) -> float:
+    """Return the least scale at which change²/(factor·scale²) is at most `cost`."""
     if not cost.rho:
         raise ValueError("a noisy release cannot cost nothing.")
     scale = change / math.sqrt(factor * float(cost))
-    while (made := make(scale)).cost > cost:
+    _check_numbers(change, scale)
+    while Fraction(change) ** 2 / (factor * Fraction(scale) ** 2) > cost.rho:
         scale = math.nextafter(scale, math.inf)
-    return made
+    return scale
 
 
 def _check_numbers(*numbers: float) -> None:
@@ -285,7 +281,7 @@ class GaussianVector(HalfSquare):
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float) -> GaussianVector:
         """Return the release with the least noise that costs no more than `cost`."""
-        return _least_noise(cost, sensitivity, 2, lambda scale: cls(sensitivity, scale))
+        return cls(sensitivity, _least_scale(cost, sensitivity, 2))
 
     def __call__(self, values: Array, noise: Noise) -> Array:
         """Release the noisy vector."""

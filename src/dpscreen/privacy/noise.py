@@ -126,8 +126,7 @@ class SecureNoise(Noise):
     secure = True
     description = "AES-256-CTR keyed by the operating system"
 
-    def __init__(self) -> None:
-        self._rekey()
+    _owner: tuple[int, int] | None = None
 
     def __reduce__(self) -> tuple[type[SecureNoise], tuple[()]]:
         return SecureNoise, ()
@@ -142,13 +141,11 @@ class SecureNoise(Noise):
         return super().word()
 
     def _check_owner(self) -> None:
-        if self._owner != (getpid(), _forks):  # pragma: no cover - so only in a forked child
+        """Draw a key at first, and another in a forked child."""
+        if self._owner != (getpid(), _forks):
             self._spare = iter(())
-            self._rekey()
-
-    def _rekey(self) -> None:
-        self._owner = (getpid(), _forks)
-        self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+            self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+            self._owner = (getpid(), _forks)
 
 
 class SeededNoise(Noise):

@@ -37,7 +37,6 @@ from dpscreen.rows.sums import (
     in_parts,
     scaled,
     short_factors,
-    squared_lengths,
 )
 
 kernels = Loops("dpscreen.rows.kernels")
@@ -263,11 +262,6 @@ class LatticeRows(ExactDesign):
         """Return the short rows, and what each was multiplied by."""
         return short.of(self.dense_columns(short.chosen))
 
-    @keeps_last
-    def short_squares(self, short: MixedRows) -> Integers:
-        """Return ‖x‖² of the short rows, in whole numbers of 1/2^28."""
-        return squared_lengths(self.made_short(short)[0])
-
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28; of units, their means."""
         return exact_gram(self.shared(self.made_short(short)[0]))
@@ -325,7 +319,7 @@ class LatticeDesign(LatticeRows):
     @keeps_last
     def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
         columns = self.columns[:n_features]
-        factors = short_factors(squared_lengths(columns), row_norm)
+        factors = short_factors(kernels.squared_lengths(columns), row_norm)
         return self._with(scaled(columns, factors))
 
     def _with(self, columns: Narrow) -> LatticeDesign:
@@ -436,19 +430,18 @@ class LatticePoint(ExactPoint):
         rows, factors = self.design.made_short(mixed)
         residuals = mixed.residuals(self.residual_levels(clip), factors)
         if self.design.owners is not None:
-            means = self.design.owners.means(rows, residuals)
-            whole = np.full(means.shape[1], WHOLE, dtype=np.int16)
-            return count(means, squared_lengths(means), whole, *args)
-        return count(rows, self.design.short_squares(mixed), residuals, *args)
+            rows = self.design.owners.means(rows, residuals)
+            residuals = np.full(rows.shape[1], WHOLE, dtype=np.int16)
+        return count(rows, kernels.squared_lengths(rows), residuals, *args)
 
     def curved_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        # Cut by the norm of the row, before rows of a unit share theirs (Lemma 89).
         design, (scale, per_unit, most) = self.design, self._rounding(clip)
         nothing, roots = np.zeros(design.n_rows), np.empty(design.n_rows, dtype=np.int16)
         design.loss.levels(self._fit, nothing, (scale / 2, per_unit, most), roots)
         rows, factors = design.made_short(mixed)
         residuals = mixed.residuals(roots, factors)
-        return count(design.shared(rows), design.short_squares(mixed), residuals, *args)
+        squares = kernels.squared_lengths(rows)  # the cap is by the norm of the row (Lemma 89)
+        return count(design.shared(rows), squares, residuals, *args)
 
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         rows = self.design.shared(self.design.made_short(short)[0])

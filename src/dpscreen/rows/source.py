@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Mask
+from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Mask, Narrow
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
 from dpscreen.rows.lattice import ExactDesign, LatticeDesign
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.marks import column_sums, marks_of
 from dpscreen.rows.owners import Owners, row_digests
-from dpscreen.rows.sums import ColumnMap, lattice_columns
+from dpscreen.rows.sums import LEVELS, in_parts
+
+kernels = Loops("dpscreen.rows.kernels")
 
 _BLOCK_BYTES = 8 << 20
 
@@ -114,20 +116,22 @@ class PublicUnits:
 
     def lattice_design(self, X: Array, y: Array, owners: Owners | None = None) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
-        columns = lattice_columns(X, self.column_map(None), constant=self.constant)
-        return LatticeDesign(columns, self.centred_target(y), self.loss, owners)
+        return LatticeDesign(self.lattice_columns(X), self.centred_target(y), self.loss, owners)
 
-    def column_map(self, features: Sequence[int] | None) -> ColumnMap:
-        """Return how some features are mapped, or all."""
-        every = np.arange(len(self.feature_bounds))
-        chosen = every if features is None else every[list(features)]
-        return ColumnMap(
-            chosen,
-            self.feature_bounds[chosen],
-            self.feature_centres[chosen],
-            self.feature_half_widths[chosen],
-            self.nearest,
-        )
+    def lattice_columns(self, X: Array, features: Sequence[int] | None = None) -> Narrow:
+        """Return features in their units, on the lattice, an array each: all, or those that X has.
+
+        They are truncated, or the `nearest` level: that biases no slope. The constant, if there is
+        one, follows all features.
+        """
+        chosen = slice(None) if features is None else list(features)
+        given = *self.feature_bounds.T, self.feature_centres, self.feature_half_widths
+        units = (np.ascontiguousarray(one[chosen]) for one in given)
+        out = np.empty((X.shape[1] + (self.constant and features is None), len(X)), dtype=np.int16)
+        out[X.shape[1] :] = LEVELS
+        more = 0.5 if self.nearest else 0.0
+        in_parts(X.shape, kernels.to_lattice, X, *units, float(LEVELS), more, out)
+        return out
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:
         """Return coefficients and intercept that apply to the features as the user has them."""

@@ -29,7 +29,7 @@ from dpscreen.rows.parts import (
     asked,
 )
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
-from dpscreen.rows.sums import LEVELS, lattice_columns
+from dpscreen.rows.sums import LEVELS
 
 Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
 """Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
@@ -189,9 +189,8 @@ class StreamedRows(RowSource):
         """Return the rows on the lattice, made anew in every pass."""
 
         def read(features: Sequence[int] | None) -> Iterator[Narrow]:
-            columns, constant = units.column_map(features), units.constant and features is None
             for chunk in self._chunks(features):
-                yield lattice_columns(chunk, columns, constant=constant)
+                yield units.lattice_columns(chunk, features)
 
         return StreamedDesign(
             read,

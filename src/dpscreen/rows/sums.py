@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,39 +26,31 @@ LEVELS = 2**14
 _PARALLEL_CELLS = 500_000
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnMap:
+class ColumnMap(NamedTuple):
     """How columns are looked at: clipped to bounds, then in units of a half-width from a centre.
 
-    `chosen` are the columns that are meant, of which the other arrays have one entry each. Cells on
-    the lattice are truncated, or the `nearest` level: that biases no slope.
+    `chosen` are the columns that are meant, of which the other arrays have one entry each.
     """
 
     chosen: Integers
-    bounds: Array
+    low: Array
+    high: Array
     centres: Array
     half_widths: Array
-    nearest: bool = False
 
     @classmethod
     def of_bounds(cls, bounds: Array, chosen: Integers | None = None) -> ColumnMap:
         """Return the map of bounds onto −1 and 1, of all columns or of the chosen ones."""
         chosen = np.arange(len(bounds)) if chosen is None else chosen
-        low, high = bounds[chosen].T
-        return cls(chosen, bounds[chosen], low / 2 + high / 2, high / 2 - low / 2)
-
-    @property
-    def numbers(self) -> tuple[Integers, Array, Array, Array, Array]:
-        """Return the columns, their ends, centres and half-widths, as loops take them."""
-        low, high = (np.ascontiguousarray(end) for end in self.bounds.T)
-        return self.chosen, low, high, self.centres, self.half_widths
+        low, high = np.ascontiguousarray(bounds[chosen].T)
+        return cls(chosen, low, high, low / 2 + high / 2, high / 2 - low / 2)
 
 
 def counts_on_grid(
     X: Array, columns: ColumnMap, origin: Array, per_unit: Array, n_cells: int
 ) -> Integers:
     """Return, for each column, how many u lie below `origin`, in each of n cells, and above."""
-    return added_up(X.shape, kernels.uniform_cells, X, *columns.numbers, origin, per_unit, n_cells)
+    return added_up(X.shape, kernels.uniform_cells, X, *columns, origin, per_unit, n_cells)
 
 
 def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integers:
@@ -66,23 +58,12 @@ def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integer
 
     What is nearer to zero than the first octave is in the middle, what is beyond the last at ends.
     """
-    given = *columns.numbers, octaves[0], len(octaves)
-    return added_up(X.shape, kernels.octaves_by_side, X, *given)
+    return added_up(X.shape, kernels.octaves_by_side, X, *columns, octaves[0], len(octaves))
 
 
 def level_moments(X: Array, columns: ColumnMap) -> Integers:
     """Return Σk and Σ⌊k²/2^14⌋ of each column, k = u in whole numbers of 1/2^14, truncated."""
-    return added_up(X.shape, kernels.level_moments, X, *columns.numbers, float(LEVELS))
-
-
-def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
-    """Return all columns of X in their units, truncated to 1/2^14; a constant comes last."""
-    _, *places = columns.numbers
-    given = *places, float(LEVELS), 0.5 if columns.nearest else 0.0
-    out = np.empty((X.shape[1] + constant, len(X)), dtype=np.int16)
-    out[X.shape[1] :] = LEVELS
-    in_parts(X.shape, kernels.to_lattice, X, *given, out)
-    return out
+    return added_up(X.shape, kernels.level_moments, X, *columns, float(LEVELS))
 
 
 def added_up(size: tuple[int, ...], count: Callable[..., Integers], *args: Any) -> Integers:
@@ -113,12 +94,6 @@ def scaled(rows: Narrow, factors: Array, divisor: float = 1.0) -> Narrow:
     out = np.empty_like(rows)
     in_parts(rows.shape[::-1], kernels.scale_rows, rows, factors, divisor, out)
     return out
-
-
-def squared_lengths(columns: Narrow) -> Integers:
-    """Return ‖k_i‖² of every row, in whole numbers of 1/2^28."""
-    squares: Integers = kernels.squared_lengths(columns)
-    return squares
 
 
 def whole_sum(values: Integers) -> int:
@@ -161,7 +136,7 @@ class ShortRows:
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, those that are longer shrunk, and what each was multiplied by."""
         cells = columns[:-1] if self.constant else columns
-        factors = short_factors(squared_lengths(cells) + self.constant**2, self.row_norm)
+        factors = short_factors(kernels.squared_lengths(cells) + self.constant**2, self.row_norm)
         rows = scaled(columns, factors)
         if self.constant:
             rows[-1] = np.trunc(self.constant * factors)

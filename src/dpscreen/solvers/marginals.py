@@ -283,8 +283,8 @@ class Columns:
         columns = ColumnMap.of_bounds(self.bounds, self.chosen)
         found = columns.centres + columns.half_widths * centres
         # Rounding may take a centre at an end of narrow bounds out of them.
-        inside = np.clip(found, *columns.bounds.T)
-        return self.total(counts_by_octave, replace(columns, centres=inside), EXPONENTS)
+        inside = np.clip(found, columns.low, columns.high)
+        return self.total(counts_by_octave, columns._replace(centres=inside), EXPONENTS)
 
     def locate(
         self, spending: Spending, share: float, what: str, *, about_zero: bool
@@ -644,7 +644,7 @@ def release_marginals(
         _, distances, at, sizes = columns.locate(spending, part, "features", about_zero=about_zero)
         inside = ColumnMap.of_bounds(declared, numeric)
         at = inside.centres + inside.half_widths * at
-        centres[numeric] = np.clip(at, *inside.bounds.T)  # rounding may lead out of them
+        centres[numeric] = np.clip(at, inside.low, inside.high)  # rounding may lead out of them
         scales[numeric] = inside.half_widths * sizes
         constant[numeric] = distances.constant
         found = replace(found, centres=centres, scales=scales, constant=constant)
@@ -668,7 +668,7 @@ def release_marginals(
     )
     means, variances, two[measured], detected = read_moments(noisy, noise, regime.n_rows, halved)
     inside, known = ColumnMap.of_bounds(found.ranges, measured), halved | detected
-    at = np.clip(inside.centres + inside.half_widths * means, *inside.bounds.T)
+    at = np.clip(inside.centres + inside.half_widths * means, inside.low, inside.high)
     centres[measured[known]] = at[known]
     scales[measured[known]] = (inside.half_widths * np.sqrt(variances))[known]
     constant[measured] |= two[measured] & ~detected
