@@ -47,8 +47,9 @@ from dpscreen.privacy.sampling import Signed
 
 QUIET = [
     pytest.mark.filterwarnings(f"ignore::dpscreen.{name}Warning")
-    for name in ("SeededNoise", "WeakDelta", "Bounds")
+    for name in ("SeededNoise", "WeakDelta", "Bounds", "PublishedCalibration")
 ]
+QUIET.append(pytest.mark.filterwarnings("ignore:X does not have valid feature names"))
 logging.getLogger("numba").setLevel(logging.WARNING)  # it logs while it compiles, once
 
 # --- estimators and their options -----------------------------------------------------------------

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz_rows import IGNORED, CountingNoise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from replays import QUIET
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,8 +27,9 @@ from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.ledger.file import LedgerProblem
 from tools.ledgers import database
+from tools.noise import CountingNoise
 
-pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
+pytestmark = QUIET
 many = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 # --- bytes ----------------------------------------------------------------------------------------

@@ -17,16 +17,25 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from fuzz_rows import EVERY_CLASS, IGNORED, CountingNoise
 from listening import DAY, TOLD_AS, WORD, Hostile, assert_untold, betray, listening
 from listening import NUMBER as SECRET
+from replays import QUIET
 
-from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso, PrivateOLS
+from dpscreen import (
+    ADPScreen,
+    DPFrankWolfe,
+    PrivacyLedger,
+    PrivateLasso,
+    PrivateOLS,
+    RNMScreen,
+)
+from tools.noise import CountingNoise
 
-pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
+pytestmark = QUIET
+OURS = (PrivateLasso, PrivateOLS)
+EVERY_CLASS = (DPFrankWolfe, RNMScreen, ADPScreen, *OURS)
 each_class = pytest.mark.parametrize("kind", EVERY_CLASS, ids=lambda kind: kind.__name__)
 
-OURS = (PrivateLasso, PrivateOLS)
 N, D = 37, 3
 PUBLIC = {
     "epsilon": 2.0,

@@ -34,3 +34,21 @@ class ScriptedAccountant(Accountant):
     def release(self, mechanism, values, *, purpose):
         self.given.append((mechanism, values.copy(), purpose))
         return self.answer(mechanism, values, purpose)
+
+
+class CountingNoise(SeededNoise):
+    """Seeded noise that knows how many words were used: not how many were made in advance."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.used = 0
+
+    def words(self, count):
+        self.used += count
+        return super().words(count)
+
+    def word(self):
+        before = self.used
+        word = super().word()
+        self.used = before + 1
+        return word
