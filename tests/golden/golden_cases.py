@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import io
 import json
 import math
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,6 +14,7 @@ import golden_data as data
 import numpy as np
 import pandas as pd
 import scipy.sparse
+from click.testing import CliRunner
 from golden_values import numbers, plain, released
 
 from dpscreen import (
@@ -33,7 +32,7 @@ from dpscreen import (
     plan_for,
     scan,
 )
-from dpscreen.cli import main
+from dpscreen.cli.app import dpscreen as app
 from dpscreen.models.outcome_peers import ClassMeans, NoisyDescent, OutcomeFrankWolfe
 from dpscreen.models.peers import AdaSSP, BoostedAdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
 from dpscreen.planning import power
@@ -126,17 +125,25 @@ SETTINGS = (
 )
 
 
-def dense_fits() -> Iterator[tuple[str, Case]]:
-    for estimator, shared, settings in SETTINGS:
-        for name, setting in settings.items():
-            model = estimator(**shared | setting)
-            yield f"{estimator.__name__}: {name}", functools.partial(_dense_fit, model)
+def fitting(model, rows: Callable[[Path], tuple], **options) -> Case:
+    """Return the case in which this model is fitted to the rows that are made in a folder."""
+    return lambda folder: released(model.fit(*rows(folder), **options))
 
 
-def _dense_fit(model, _folder: Path) -> dict:
-    return released(model.fit(*data.dense_rows()))
+def dense_rows(_folder: Path):
+    return data.dense_rows()
 
 
+def outcome_rows(_folder: Path):
+    X, y = data.dense_rows()
+    return X, (y > np.median(y)).astype(int)
+
+
+FITS: dict[str, Case] = {
+    f"{estimator.__name__}: {name}": fitting(estimator(**shared | setting), dense_rows)
+    for estimator, shared, settings in SETTINGS
+    for name, setting in settings.items()
+}
 OUTCOME_BOUNDS = {"feature_bounds": (-10, 22)}
 OUTCOMES = {
     "PrivateLogit": PrivateLogit(**OUTCOME_BOUNDS | BUDGET),
@@ -150,27 +157,19 @@ OUTCOMES = {
 }
 
 
-def outcome_fits() -> Iterator[tuple[str, Case]]:
-    for name, model in OUTCOMES.items():
-        yield f"outcomes: {name}", functools.partial(_outcome_fit, model)
-
-
-def _outcome_fit(model, _folder: Path) -> dict:
-    X, y = data.dense_rows()
-    return released(model.fit(X, (y > np.median(y)).astype(int)))
-
-
-def wide_fits() -> Iterator[tuple[str, Case]]:
-    for estimator, shared in ((PrivateLasso, {}), (RNMScreen, WALK), (PrivateSIS, {})):
-        model = estimator(**BOUNDS | BUDGET | shared)
-        yield f"wide: {estimator.__name__}", functools.partial(_fit_of_size, model, (120, 160))
-    model = PrivateLasso(**BOUNDS | BUDGET, row_norm=2.0)
-    yield "60 features: auto with a row norm", functools.partial(_fit_of_size, model, (2000, 60))
-
-
-def _fit_of_size(model, size: tuple[int, int], _folder: Path) -> dict:
-    return released(model.fit(*data.dense_rows(*size)))
-
+FITS |= {f"outcomes: {name}": fitting(model, outcome_rows) for name, model in OUTCOMES.items()}
+WIDE = {
+    f"wide: {estimator.__name__}": (estimator(**BOUNDS | BUDGET | shared), (120, 160))
+    for estimator, shared in ((PrivateLasso, {}), (RNMScreen, WALK), (PrivateSIS, {}))
+}
+WIDE["60 features: auto with a row norm"] = (
+    PrivateLasso(**BOUNDS | BUDGET, row_norm=2.0),
+    (2000, 60),
+)
+FITS |= {
+    name: fitting(model, lambda _, size=size: data.dense_rows(*size))
+    for name, (model, size) in WIDE.items()
+}
 
 # --- the same rows in other places ----------------------------------------------------------------
 
@@ -252,11 +251,6 @@ def cluster():
         yield client
 
 
-def table_fits() -> Iterator[tuple[str, Case]]:
-    for name in TABLE_MODELS:
-        yield f"table: {name}", functools.partial(table_fit, name, in_an_array)
-
-
 def table_fit(name: str, place: Callable, folder: Path) -> dict:
     """Fit the rows of the table from this place."""
     return released(TABLE_MODELS[name].fit(*place(folder), check=False))  # units have more rows
@@ -277,15 +271,16 @@ SPARSE_MODELS = {
 }
 
 
-def sparse_fits() -> Iterator[tuple[str, Case]]:
-    for name in SPARSE_MODELS:
-        yield f"sparse: {name}", functools.partial(sparse_fit, name, scipy.sparse.csr_array)
-
-
 def sparse_fit(name: str, kind: Callable, _folder: Path) -> dict:
     """Fit sparse rows kept as this kind of matrix."""
     X, y = data.sparse_rows()
     return released(SPARSE_MODELS[name].fit(kind(X), y))
+
+
+FITS |= {f"table: {name}": partial(table_fit, name, in_an_array) for name in TABLE_MODELS}
+FITS |= {
+    f"sparse: {name}": partial(sparse_fit, name, scipy.sparse.csr_array) for name in SPARSE_MODELS
+}
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -293,18 +288,10 @@ def sparse_fit(name: str, kind: Callable, _folder: Path) -> dict:
 
 def dpscreen(*words) -> str:
     """Run the command in this process and return what it prints."""
-    out, told = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["dpscreen", *map(str, words)]),
-        redirect_stdout(out),
-        redirect_stderr(told),
-    ):
-        try:
-            main()
-        except SystemExit as done:
-            if done.code:
-                raise RuntimeError(told.getvalue()) from None
-    return out.getvalue()
+    done = CliRunner().invoke(app, [str(one) for one in words])
+    if done.exit_code:
+        raise RuntimeError(done.stderr) from done.exception
+    return done.stdout
 
 
 @contextmanager
@@ -327,18 +314,6 @@ FIT_OPTIONS = {
     "dp-fw": ("--model", "dp-fw", "--rows-public", 1200),
     "rnm-screen": ("--model", "rnm-screen", "--rows-public", 1200),
 }
-
-
-def commands() -> Iterator[tuple[str, Case]]:
-    for name, options in FIT_OPTIONS.items():
-        yield f"dpscreen fit: {name}", functools.partial(_fit_command, options)
-    yield "dpscreen simulate", _simulate_command
-    yield "dpscreen compare", _compare_command
-    yield "dpscreen plan", _plan_command
-    yield "dpscreen reproduce", _reproduce_command
-    yield "dpscreen.plan", _plan
-    yield "dpscreen.plan_for", _plan_for
-    yield "ledger", _ledger
 
 
 def _fit_command(options: tuple, folder: Path) -> dict:
@@ -427,10 +402,13 @@ def _ledger(folder: Path) -> dict:
 
 
 CASES: dict[str, Case] = {
-    **dict(dense_fits()),
-    **dict(outcome_fits()),
-    **dict(wide_fits()),
-    **dict(table_fits()),
-    **dict(sparse_fits()),
-    **dict(commands()),
+    **FITS,
+    **{f"dpscreen fit: {name}": partial(_fit_command, one) for name, one in FIT_OPTIONS.items()},
+    "dpscreen simulate": _simulate_command,
+    "dpscreen compare": _compare_command,
+    "dpscreen plan": _plan_command,
+    "dpscreen reproduce": _reproduce_command,
+    "dpscreen.plan": _plan,
+    "dpscreen.plan_for": _plan_for,
+    "ledger": _ledger,
 }

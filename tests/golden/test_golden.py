@@ -5,9 +5,7 @@ environment has GOLDEN=exact: so run it before and after a change on one machine
 meant is recorded by `python tests/golden/record.py`.
 """
 
-import copy
 import functools
-import math
 import os
 
 import golden_cases as cases
@@ -84,33 +82,6 @@ def test_sparse_rows_give_the_model_of_dense_ones(name, kind, tmp_path):
 # --- that a change would be noticed ---------------------------------------------------------------
 
 
-def nudged(value):
-    """Return the value with its first number changed by the last bit, or by one."""
-    if isinstance(value, dict):
-        first = next(iter(value))
-        return value | {first: nudged(value[first])}
-    if isinstance(value, list):
-        return [nudged(value[0]), *value[1:]]
-    if isinstance(value, str) and "0x" in value:
-        return math.nextafter(float.fromhex(value), math.inf).hex()
-    return not value if isinstance(value, bool) else value + 1
-
-
-@pytest.mark.parametrize("name", ["PrivateLasso: split", "RNMScreen: defaults", "table: NoisyIHT"])
-def test_a_changed_last_bit_is_noticed_where_sums_are_exact(name):
-    assert unlike(copy.deepcopy(GOLDEN[name]), name) == []
-    for key, value in GOLDEN[name].items():
-        if key != "solver_" and not rounded(name, key):
-            assert len(unlike(GOLDEN[name] | {key: nudged(value)}, name)) == 1, key
-
-
-@pytest.mark.parametrize("name", ["AdaSSP: defaults", "FrankWolfeLasso: safe, intercept"])
-def test_where_machines_round_a_change_by_a_millionth_is_noticed(name):
-    coef = [float.fromhex(value) for value in GOLDEN[name]["coef_"]]
-    moved = [(value * (1 + 1e-6)).hex() for value in coef]
-    assert len(unlike(GOLDEN[name] | {"coef_": moved}, name)) == np.count_nonzero(coef) > 0
-
-
 def test_another_seed_and_another_row_are_noticed(tmp_path):
     X, y = cases.data.dense_rows()
     model = cases.PrivateLasso(**cases.BOUNDS | cases.BUDGET)
@@ -118,13 +89,3 @@ def test_another_seed_and_another_row_are_noticed(tmp_path):
     assert unlike(cases.released(model.fit(X[1:], y[1:])), name)
     assert unlike(cases.released(model.set_params(random_state=8).fit(X, y)), name)
     assert not unlike(cases.released(model.set_params(random_state=7).fit(X, y)), name)
-
-
-def test_a_value_that_is_gone_is_noticed():
-    name = "PrivateLasso: defaults"
-    left = {key: value for key, value in GOLDEN[name].items() if key != "scale_"}
-    assert unlike(left, name) == [f".scale_: 'absent' instead of {_shown(GOLDEN[name]['scale_'])}"]
-
-
-def _shown(value: str) -> str:
-    return f"{float.fromhex(value)!r} ({value})"

@@ -44,10 +44,8 @@ from replays import (
 )
 
 from dpscreen import PrivateLasso, scan
-from dpscreen.privacy import ZCDP, Accountant, Budget, named_seed
+from dpscreen.privacy import ZCDP, Budget, named_seed
 from dpscreen.privacy.replay import record
-from dpscreen.solvers import base as solving
-from dpscreen.solvers import engine, selection, split
 from dpscreen.tables.schema import TableSchema
 
 PROVEN = [case for case in CASES if not case.published]
@@ -202,73 +200,3 @@ def test_a_cell_that_is_no_number_stops_a_fit_before_anything_is_released(case, 
             case.model().fit(X, y)
         assert (transcript.passages, transcript.draws, transcript.coins) == ([], [], [])
         place[17] = 0.0
-
-
-# --- that it would find a wrong constant ----------------------------------------------------------
-
-
-def half_the_change_of_a_sum(monkeypatch):
-    release = solving.DiscreteGaussian.of_cost.__func__
-
-    def wrong(cls, cost, *, sensitivity, unit):
-        return release(cls, cost, sensitivity=sensitivity / 2, unit=unit)
-
-    monkeypatch.setattr(solving.DiscreteGaussian, "of_cost", classmethod(wrong))
-
-
-def no_clip_of_residuals(monkeypatch):
-    change = selection.sensitivity.clipped_gradient
-    monkeypatch.setattr(
-        selection.sensitivity, "clipped_gradient", lambda **given: 0.9 * change(**given)
-    )
-
-
-def a_unit_that_counts_as_one_row(monkeypatch):
-    account = Accountant.__init__
-
-    def wrong(self, *given, **options):
-        account(self, *given, **options)
-        self.rows_per_unit = 1
-
-    monkeypatch.setattr(Accountant, "__init__", wrong)
-
-
-def one_half_fitted_on_all_rows(monkeypatch):
-    halves = split.split
-
-    def wrong(spending, rows):
-        first, second = halves(spending, rows)
-        return split.SplitHalf(first.spending, rows), second
-
-    monkeypatch.setattr(split, "split", wrong)
-
-
-def rows_that_are_not_shortened(monkeypatch):
-    release = engine.release_sums
-
-    def wrong(*args, change, **options):
-        return release(*args, change=change / 4, **options)
-
-    monkeypatch.setattr(engine, "release_sums", wrong)
-
-
-@pytest.mark.parametrize(
-    ("mistake", "options"),
-    [
-        (half_the_change_of_a_sum, "defaults"),
-        (no_clip_of_residuals, "stagewise, large budget"),
-        (a_unit_that_counts_as_one_row, "rows_per_unit"),
-        (one_half_fitted_on_all_rows, "split"),
-        (rows_that_are_not_shortened, "defaults"),
-    ],
-)
-def test_a_wrong_constant_is_found(mistake, options, monkeypatch):
-    """Within 30 neighbours with a row as large as can be, which are the same in every run."""
-    case = next(one for one in PROVEN if one.name == f"PrivateLasso: {options}")
-    mistake(monkeypatch)
-    rows = styled_rows("normal", 1, 60)
-    found = (
-        moved_too_far(case, Neighbours.of(rows, seed, at_most=case.rows_per_unit), None)
-        for seed in range(30)
-    )
-    assert any(found)

@@ -8,9 +8,7 @@ for something else than was recorded (docs/evidence.md).
 
 from __future__ import annotations
 
-import warnings
-from contextlib import closing, suppress
-from dataclasses import replace
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -43,9 +41,7 @@ from replays import (
 from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen, scan
 from dpscreen.models import intake
 from dpscreen.models.peers import NoisyIHT
-from dpscreen.privacy.replay import Diverged, record, replay
-from dpscreen.solvers import base as solving
-from dpscreen.solvers import engine
+from dpscreen.privacy.replay import record, replay
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 SOURCED = (PrivateLasso, RNMScreen, NoisyIHT)
@@ -226,69 +222,3 @@ def test_rows_on_a_cluster(case):
             return as_dask_array(*styled_rows(*told), None)
 
         assert differences(case, make, ("normal", 1, 60), ("edges", 2, 31)) == []
-
-
-# --- that it would find a leak --------------------------------------------------------------------
-
-
-def weights_dropped_by_private_rows(monkeypatch):
-    def leaky(fit):
-        for feature in range(fit._task.n_features if fit._task.design.n_rows > 50 else 0):
-            fit.point.zero(feature)
-
-    monkeypatch.setattr(engine.Engine, "sparsify", leaky)
-
-
-def rules_of_the_true_number_of_rows(monkeypatch):
-    counted = solving.Spending.counted
-
-    def leaky(spending, n_rows):
-        paid = counted(spending, n_rows)
-        return replace(paid, regime=replace(paid.regime, n_rows=n_rows))
-
-    monkeypatch.setattr(solving.Spending, "counted", leaky)
-
-
-def a_private_sum_in_the_last_digit(monkeypatch):
-    solve = PrivateLasso._solve
-
-    def leaky(model, task, rows):
-        solution = solve(model, task, rows)
-        solution.weights[0] *= 1 + 2**-50 * (rows.y.sum() > 0)
-        return solution
-
-    monkeypatch.setattr(PrivateLasso, "_solve", leaky)
-
-
-def a_warning_about_a_cell(monkeypatch):
-    prepare = PrivateLasso._prepare
-
-    def leaky(model, settings, charges, noise, rows):
-        if rows.y.max() > 0:
-            warnings.warn("some targets are positive", stacklevel=2)
-        return prepare(model, settings, charges, noise, rows)
-
-    monkeypatch.setattr(PrivateLasso, "_prepare", leaky)
-
-
-@pytest.mark.parametrize(
-    "leak",
-    [
-        weights_dropped_by_private_rows,
-        rules_of_the_true_number_of_rows,
-        a_private_sum_in_the_last_digit,
-        a_warning_about_a_cell,
-    ],
-    ids=by_name,
-)
-def test_a_leak_is_found(leak, monkeypatch):
-    case = next(one for one in CASES if one.name == "PrivateLasso: all choices")
-
-    def make(sign, n):
-        X, _ = styled_rows("normal", 1, n)
-        return X, np.full(n, sign)
-
-    assert differences(case, make, (1.0, 60), (-1.0, 41)) == []
-    leak(monkeypatch)
-    with suppress(Diverged):
-        assert differences(case, make, (1.0, 60), (-1.0, 41)) != []

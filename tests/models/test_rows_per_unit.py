@@ -14,7 +14,7 @@ from dpscreen import PrivacyLedger, PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise
 from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.source import PublicUnits
+from dpscreen.rows.source import ArrayRows, PublicUnits
 
 LASSO = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-10, 10), "target_bounds": (-100, 100)}
 LIMIT = ZCDP.within(Budget(2.0, 1e-6))
@@ -22,7 +22,7 @@ LIMIT = ZCDP.within(Budget(2.0, 1e-6))
 
 def sums(X, y, clip, weights):
     units = PublicUnits(np.array([[-1.0, 1.0]] * X.shape[1]), np.array([-2.0, 2.0]), constant=True)
-    return units.lattice_design(X, y).at(weights, scale=1.0).clipped_sums(clip)
+    return ArrayRows(X, y).lattice(units).at(weights, scale=1.0).clipped_sums(clip)
 
 
 @settings(max_examples=40)

@@ -137,7 +137,6 @@ def test_only_its_own_sentences_are_read(text):
 def test_the_sentences():
     assert str(Unit()) == "one row"
     assert Unit() == ROW
-    assert [unit.is_row for unit in (ROW, Unit(1, column="id"), Unit(2))] == [True, False, False]
     assert str(Unit(3)) == "one unit (at most 3 rows)"
     assert str(Unit(3, column="id")) == "one value of the column 'id' (at most 3 rows)"
     assert str(Unit(1, column="id")) == "one value of the column 'id' (at most 1 row)"

@@ -9,8 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.ledger import PrivacyLedger
@@ -261,46 +259,6 @@ def test_a_file_replaced_during_a_booking_grants_nothing(tmp_path, ledger, monke
     monkeypatch.setattr(Content, "append", replace)
     with pytest.raises(LedgerProblem, match=r"replaced|could not be read or written"):
         ledger.reserve(ledger.total / 10, purpose="test")
-
-
-@pytest.fixture
-def broken(tmp_path_factory):
-    """Return a way to make a ledger of these bytes."""
-    path = directory(tmp_path_factory.mktemp("broken") / "budget.ledger")
-
-    def made(content):
-        for suffix in ("", "-journal", "-wal", "-shm"):  # what a broken header may have called for
-            (path / f"ledger.db{suffix}").unlink(missing_ok=True)
-        database(path).write_bytes(content)
-        return path
-
-    return made
-
-
-EACH_EXAMPLE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**30), st.integers(1, 255)), min_size=1, max_size=4))
-@settings(EACH_EXAMPLE, max_examples=150)
-def test_no_flipped_byte_gives_budget_back(whole, broken, flips):
-    image = bytearray(database(whole).read_bytes())
-    for place, bits in flips:
-        image[place % len(image)] ^= bits
-    try:
-        found = PrivacyLedger(broken(image))
-        assert found.entries() == whole.entries()
-        assert found.total == whole.total
-    except LedgerProblem:
-        pass
-
-
-@given(st.integers(0, 2**30), st.binary(max_size=3000))
-@settings(EACH_EXAMPLE, max_examples=60)
-def test_no_truncation_gives_budget_back_and_no_stranger_passes(whole, broken, length, noise):
-    image = database(whole).read_bytes()
-    for content in (image[: length % len(image)], noise, image[:100] + noise):
-        with pytest.raises(LedgerProblem):
-            PrivacyLedger(broken(content))
 
 
 @pytest.mark.parametrize("hold", ["BEGIN EXCLUSIVE", "BEGIN"])

@@ -1,7 +1,7 @@
 """Exact sums (docs/theory/exactness.md, Lemma 8): the same in any order, and one row moves them by
 ≤ c.
 
-The attacks on float sums are kept beside them: each is shown to work on floats, then to fail here.
+An attack on float sums is kept beside them: it is shown to work on floats, then to fail here.
 """
 
 import os
@@ -79,22 +79,12 @@ def threads(monkeypatch):
 # --- onto the lattice ------------------------------------------------------------------------
 
 
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
-def test_features_are_truncated_toward_zero(values):
+@given(st.lists(st.floats(-1, 1) | st.floats(allow_nan=False), min_size=1, max_size=40))
+def test_features_are_clipped_and_truncated_toward_zero(values):
     k = on_lattice(np.array(values))
     assert k.dtype == np.int16
-    for value, level in zip(values, k.tolist(), strict=True):
-        exact = Fraction(value) * LEVELS
-        assert level == int(exact)  # int() truncates
-        assert abs(Fraction(level, LEVELS)) <= abs(Fraction(value))
-        assert abs(Fraction(level, LEVELS) - Fraction(value)) < Fraction(1, LEVELS)
-
-
-@pytest.mark.parametrize("value", [1.0001, 1.5, 2.5, -2.5, 1e300, -7.0, np.inf])
-def test_a_feature_out_of_range_is_clipped(value):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert on_lattice(np.array([value]))[0] == np.sign(value) * LEVELS
+    for value, level in zip(np.clip(values, -1, 1).tolist(), k.tolist(), strict=True):
+        assert level == int(Fraction(value) * LEVELS)  # int() truncates
 
 
 # --- equal to arithmetic in Python integers --------------------------------------------------
@@ -146,36 +136,19 @@ def test_no_rows_give_zeros():
 # --- the same bits in any order --------------------------------------------------------------
 
 
-def test_permuted_rows_give_the_same_sums():
-    design = random_design(1003, 13)
-    expected = walked(design).clipped_sums(0.7)
-    for _ in range(10):
-        shuffled = rows_of(design, RNG.permutation(design.n_rows))
-        assert (walked(shuffled).clipped_sums(0.7) == expected).all()
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 16])
-def test_any_number_of_threads_gives_the_same_sums(threads, count):
+def test_any_order_and_any_number_of_threads_give_the_same_sums(threads, count):
     design = random_design(301, 23)
     point = walked(design)
     expected = design.columns.astype(np.int64) @ point.residual_levels(0.7).astype(np.int64)
     threads(count)
-    for _ in range(20):
-        assert (point.clipped_sums(0.7) == expected).all()
+    for _ in range(10):
+        shuffled = rows_of(design, RNG.permutation(design.n_rows))
+        assert (walked(shuffled).clipped_sums(0.7) == expected).all()
+        with ThreadPoolExecutor(4) as workers:  # and points of several threads at a time
+            found = list(workers.map(lambda _: walked(design).clipped_sums(0.7), range(4)))
+        assert all((one == expected).all() for one in found)
     assert (design.column_squares() == (design.columns.astype(np.int64) ** 2).sum(axis=1)).all()
-
-
-def test_the_way_to_a_point_does_not_matter():
-    design = random_design(200, 5)
-    direct = design.at(np.zeros(5), scale=0.01)
-    direct.add(2, 7)
-    winding = design.at(np.zeros(5), scale=0.01)
-    for feature, amount in [(0, 10**9), (2, 10**12), (2, 7 - 10**12), (1, 3), (0, -(10**9))]:
-        winding.add(feature, amount)
-    winding.zero(1)
-    assert (winding._fit == direct._fit).all()
-    assert (winding.clipped_sums(0.3) == direct.clipped_sums(0.3)).all()
-    assert (winding.weights == direct.weights).all()
 
 
 # --- a residual depends on its own row alone -------------------------------------------------
@@ -271,61 +244,7 @@ def test_the_clip_is_attained():
     assert design.at(np.zeros(2)).clipped_sums(3.0).tolist() == [UNITS, -UNITS]
 
 
-# --- the same on floats: two attacks ---------------------------------------------------------
-
-
-def float_sums(X, y, w, *, clip, n_levels):
-    """Return Σ ψ(r_i) x_i as float code would: X and ψ on lattices, w not (MATH Lemma 8)."""
-    psi = np.clip(np.rint((X @ w - y) * n_levels) / n_levels, -clip, clip)
-    return psi @ X
-
-
-def blas_attack():
-    """Return rows, targets and weights for which row 0 moves others' last bits, or None.
-
-    BLAS treats rows at the end of a block differently, so dropping row 0 changes x_i·w in the last
-    bit for some i. The target of such a row is put where that bit decides how r_i is rounded.
-    """
-    n_levels, rng = 2**10, np.random.default_rng(64)
-    for _ in range(200):
-        X = np.trunc(rng.uniform(-1, 1, (200, 37)) * 2**12) / 2**12
-        X[:, 0] = 1.0
-        w = rng.normal(size=37)
-        w /= np.abs(w).sum()
-        with_it, without = (X @ w)[1:], X[1:] @ w
-        moved = np.flatnonzero(with_it > without)
-        if moved.size == 0:
-            continue
-        y, tie = X @ w, np.zeros(200)
-        for i in moved:
-            tie[i + 1] = 1
-            middle = (Fraction(with_it[i]) + Fraction(without[i])) / 2 - Fraction(1, 2 * n_levels)
-            y[i + 1] = float(middle)
-            levels_seen = [np.rint((u - y[i + 1]) * n_levels) for u in (with_it[i], without[i])]
-            if levels_seen != [1.0, 0.0]:
-                tie[i + 1] = 0
-                y[i + 1] = with_it[i]
-        if tie.any():
-            y[0] = -50.0  # row 0 itself has the largest residual that the clip allows
-            return X, y, w, n_levels
-    return None
-
-
-def test_a_float_sum_moves_by_more_than_the_clip_where_this_one_does_not():
-    attack = blas_attack()
-    if attack is None:
-        pytest.skip("this BLAS computes a row alike wherever it stands")
-    X, y, w, n_levels = attack
-    whole = float_sums(X, y, w, clip=1.0, n_levels=n_levels)
-    rest = float_sums(X[1:], y[1:], w, clip=1.0, n_levels=n_levels)
-    change = np.abs(whole - rest).max()
-    assert change >= 1 + 1 / n_levels  # 1.00098 of the clip, or more
-    # The same on the lattice, with its own levels and with levels as coarse as those above.
-    design = LatticeDesign.from_rows(X, y)
-    rest = LatticeDesign.from_rows(X[1:], y[1:])
-    for clip in (1.0, LEVELS / n_levels):
-        sums = [d.at(w, scale=2.0**-20).clipped_sums(clip) for d in (design, rest)]
-        assert np.abs(sums[0] - sums[1]).max() <= UNITS
+# --- the same on floats: an attack -----------------------------------------------------------
 
 
 def order_attack(m=2**19):
@@ -366,16 +285,6 @@ def small_fit(design, seed, steps=25):
         point.add(index % design.n_features, (steps - step) * (1 if index < sums.size else -1))
         chosen.append(index)
     return chosen
-
-
-def test_fits_in_eight_threads_are_those_of_one(threads):
-    threads(2)
-    design = random_design(400, 24)
-    expected = [small_fit(design, seed) for seed in range(8)]
-    with ThreadPoolExecutor(8) as workers:
-        found = list(workers.map(lambda seed: small_fit(design, seed), range(8)))
-    assert found == expected
-    assert len({tuple(chosen) for chosen in found}) > 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

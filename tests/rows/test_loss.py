@@ -45,7 +45,7 @@ class Halves(PartedDesign):
         middle = len(X) // 2
         sent = pickle.loads(pickle.dumps(units))  # as to a worker
         self._parts = [
-            RowPart(sent.lattice_design(X[half], y[half]))
+            RowPart(ArrayRows(X[half], y[half]).lattice(sent))
             for half in (slice(middle), slice(middle, None))
         ]
 

@@ -77,7 +77,7 @@ def test_any_moves_and_clips_give_the_same_numbers(shape, seed, done, constant, 
         elif kind == "look":
             index = a.signed_scores(clip, everything)
             sums = b.clipped_sums(clip)[: shape[1]]
-            assert_counted(index, sums, shift=shift, depth=1 + number % 40)
+            assert_counted(index, sums, shift=shift + number % 3, depth=1 + number % 40)
         else:
             for point in (a, b):
                 point.add(feature, number % 2001 - 1000) if kind == "add" else point.zero(feature)
@@ -89,46 +89,30 @@ def test_any_moves_and_clips_give_the_same_numbers(shape, seed, done, constant, 
     assert ours.column_squares().tolist() == theirs.column_squares().tolist()
 
 
-@given(shapes, seeds, st.integers(0, 2**16))
-def test_candidates_that_are_a_part_have_the_same_sums(shape, seed, chosen):
-    ours, theirs = both(shape, seed)
-    a, b = ours.start(1e-3), theirs.start(1e-3)
-    a.add(0, 300), b.add(0, 300)
-    allowed = np.flatnonzero([(chosen >> j % 16) & 1 for j in range(ours.n_features)])
-    for subset in (allowed, np.arange(ours.n_features), np.arange(shape[1]), np.arange(0)):
-        found = a.signed_scores(1.0, subset)
-        sums = found.sums if isinstance(found, ScoreIndex) else found
-        assert sums.tolist() == b.signed_scores(1.0, subset).tolist()
-
-
-@given(shapes, seeds, st.integers(0, 2**16), st.sampled_from([LEVELS, LEVELS // 5, 1]))
-def test_sums_of_a_few_candidates_are_those_of_all_wherever_the_point_moves(
-    shape, seed, chosen, cell_clip
+@given(
+    shapes, seeds, st.integers(0, 2**16), st.integers(1, LEVELS) | st.just(LEVELS), st.booleans()
+)
+def test_sums_of_some_candidates_are_those_of_all_wherever_the_point_moves(
+    shape, seed, chosen, cell_clip, at_zero
 ):
     """Candidates that were dropped may still move, the clip may change, and so may candidates."""
     ours, theirs = both(shape, seed)
-    rng = np.random.default_rng(chosen)
-    a, b = ours.start(1e-3), theirs.start(1e-3)
-    allowed = np.sort(rng.choice(ours.n_features, size=1 + chosen % shape[1], replace=False))
-    for step in range(6):
-        feature, amount = int(rng.integers(ours.n_features)), int(rng.integers(-400, 400))
+    rng, every = np.random.default_rng(chosen), np.arange(ours.n_features)
+    weights = rng.normal(size=ours.n_features) * (not at_zero)
+    a, b = ours.at(weights, scale=1e-3), theirs.at(weights, scale=1e-3)
+    assert a.weights.tolist() == b.weights.tolist()
+    allowed = np.sort(rng.choice(every, size=1 + chosen % shape[1], replace=False))
+    subsets = allowed, allowed, allowed, allowed[:1], every, every[:-1], every[:0]
+    for step, subset in enumerate(subsets):
+        feature, amount = int(rng.choice(every)), int(rng.integers(-400, 400))
         a.add(feature, amount), b.add(feature, amount)
         clip = 1.0 if step % 3 else 0.3
-        subset = allowed if step < 4 else allowed[:1]
-        found = a.signed_scores(clip, subset, cell_clip)
-        sums = found.sums if isinstance(found, ScoreIndex) else found
-        expected = b.clipped_sums(clip, cell_clip)[subset]
-        assert sums.tolist() == expected.tolist()
-        assert b.signed_scores(clip, subset, cell_clip).tolist() == expected.tolist()
-
-
-@given(shapes, seeds)
-def test_a_start_that_is_not_zero_is_the_same(shape, seed):
-    ours, theirs = both(shape, seed)
-    weights = np.random.default_rng(seed).normal(size=ours.n_features)
-    a, b = ours.at(weights, scale=0.7), theirs.at(weights, scale=0.7)
-    assert a.weights.tolist() == b.weights.tolist()
-    assert a.clipped_sums(1.0).tolist() == b.clipped_sums(1.0).tolist()
+        expected = b.clipped_sums(clip, cell_clip)
+        assert a.clipped_sums(clip, cell_clip).tolist() == expected.tolist()
+        for point in (a, b):
+            found = point.signed_scores(clip, subset, cell_clip)
+            sums = found.sums if isinstance(found, ScoreIndex) else found
+            assert sums.tolist() == expected[subset].tolist()
 
 
 @given(shapes, seeds, st.sampled_from([0.2, 1.0, 2.0]))
@@ -195,14 +179,6 @@ def test_sums_that_leave_the_window_of_classes_are_counted_anew():
     assert len(tops) > 3
 
 
-def test_another_shift_counts_anew():
-    ours, theirs = both((30, 40), 8)
-    a = ours.start(1e-3)
-    sums = theirs.start(1e-3).clipped_sums(1.0)[:40]
-    for shift in (20, 24, 0 + 26, 20):
-        assert_counted(a.signed_scores(1.0, np.arange(40)), sums, shift=shift, depth=50)
-
-
 # --- matrices of every form ------------------------------------------------------------------
 
 
@@ -240,9 +216,12 @@ def test_every_form_of_the_same_matrix_is_the_same_design(shape, seed):
     right = LatticeDesign.from_rows(dense, target)
     levels = np.random.default_rng(seed).integers(-LEVELS, LEVELS, shape[0]).astype(np.int16)
     for name, form in forms(dense).items():
+        before = form.copy()
         design = SparseLatticeDesign.from_rows(form, target)
         assert design.sums(levels).tolist() == right.sums(levels).tolist(), name
         assert not (design.by_row.values == 0).any()
+        for part in ("data", "indices", "indptr"):  # the user's matrix is left as it was
+            assert np.array_equal(getattr(form, part, 0), getattr(before, part, 0)), name
 
 
 def test_a_matrix_that_wrongly_says_it_has_no_duplicates():
@@ -266,16 +245,6 @@ def test_indices_outside_the_shape_are_refused(kind, indices, starts):
     matrix.indices, matrix.indptr = np.array(indices), np.array(starts)
     with pytest.raises(ValueError, match="malformed"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(2))
-
-
-def test_the_matrix_of_the_user_is_left_as_it_was():
-    dense, target = random_rows((20, 30), 4)
-    for name, form in forms(dense).items():
-        before = form.copy()
-        SparseLatticeDesign.from_rows(form, target)
-        if hasattr(form, "indptr"):
-            assert form.indices.tolist() == before.indices.tolist(), name
-            assert form.data.tolist() == before.data.tolist(), name
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 1), (1, 5), (4, 6)])
@@ -345,19 +314,6 @@ def test_building_needs_little_more_than_the_result():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert size + peak < 4 * size
-
-
-@given(shapes, seeds, clips, st.integers(1, LEVELS))
-def test_cells_are_capped_as_dense_ones_are_the_constant_among_them(shape, seed, clip, cell_clip):
-    ours, dense = both(shape, seed)
-    here, there = ours.start(0.01), dense.start(0.01)
-    every = np.arange(ours.n_features)
-    for feature in (0, shape[1], 0):
-        for point in (here, there):
-            point.add(feature, 7)
-        sums = there.clipped_sums(clip, cell_clip)
-        np.testing.assert_array_equal(here.clipped_sums(clip, cell_clip), sums)
-        np.testing.assert_array_equal(here.signed_scores(clip, every, cell_clip), sums)
 
 
 def test_halves_have_every_row_once():

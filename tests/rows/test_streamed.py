@@ -11,8 +11,6 @@ from fitted_rows import (
     released,
     some_rows,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.models import intake
@@ -46,21 +44,6 @@ def test_a_mapped_array_gives_the_same_model_to_the_last_bit(estimator, tmp_path
     np.testing.assert_array_equal(released(there), expected)
     assert str(there.privacy_) == statement
     assert there.n_features_in_ == 7
-
-
-@settings(max_examples=12)
-@given(
-    n_rows=st.integers(2, 300), d=st.integers(1, 8), size=st.integers(1, 301), seed=st.integers()
-)
-def test_any_shape_and_any_chunks_give_the_same_model(n_rows, d, size, seed):
-    X, y = some_rows(n_rows, d, abs(seed))
-    model = PrivateLasso(**{**LASSO, "delta": 1e-6, "random_state": abs(seed)})
-    expected = released(model.fit(X, y))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamed, "ROWS_PER_CHUNK", size)
-        np.testing.assert_array_equal(
-            released(model.fit(StreamedRows(MappedArrays(X, y)))), expected
-        )
 
 
 def test_a_choice_of_rows_keeps_their_names_and_notices_new_ones():

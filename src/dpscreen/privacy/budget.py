@@ -192,11 +192,6 @@ class Unit:
             raise ValueError(message("budget.rows-per-unit"))
 
     @property
-    def is_row(self) -> bool:
-        """Whether the promise is for a row, whoever owns it."""
-        return self.column is None and self.rows_per_unit == 1
-
-    @property
     def whole(self) -> bool:
         """Whether all rows of a unit are used, however many."""
         return self.rows_per_unit == ALL_ROWS
@@ -224,7 +219,7 @@ class Unit:
         return str(self) if self.column is None else f"each {self.column!r} ({self.most})"
 
     def __str__(self) -> str:
-        if self.is_row:
+        if self == ROW:
             return "one row"
         kind = NAMELESS if self.column is None else f"one value of the column {self.column!r}"
         return f"{kind} ({self.most})"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.rows.lattice import cell_counts
 from dpscreen.rows.loss import CELLS_PER_UNIT, FADED, FALLS, POWERS
 from dpscreen.rows.sums import LEVELS
 
 LARGEST_LOG_ODDS, PER_UNIT = 32, 2**10
 """Where log-odds are clipped, and into how many levels one unit of them is divided."""
+_FEW_CELLS = 64
+"""With more cells than these it is faster to sort all values."""
 N_LEVELS = 2 * LARGEST_LOG_ODDS * PER_UNIT + 1
 
 
@@ -25,7 +26,12 @@ def magnitude_counts(
 
     A prediction is the fitted value clipped to the target's bounds.
     """
-    return cell_counts(np.abs(target - np.clip(fitted, *ends)), edges)
+    values = np.abs(target - np.clip(fitted, *ends))
+    if len(edges) <= _FEW_CELLS:
+        places = np.searchsorted(edges[1:-1], values, side="right")
+        return np.bincount(places, minlength=len(edges) - 1).astype(np.int64)
+    below = np.searchsorted(np.sort(values), edges[1:-1])  # faster than a search for each value
+    return np.diff(below, prepend=0, append=len(values)).astype(np.int64)
 
 
 def level_sums(fitted: Array, target: Array, ends: tuple[float, float], clip: float) -> Integers:

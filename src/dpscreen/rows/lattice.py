@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Loops, Narrow
+from dpscreen._core.arrays import Array, Integers, Loops, Narrow
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.mixed import WHOLE, MixedRows, RowCount
 from dpscreen.rows.owners import Owners
@@ -55,8 +55,6 @@ LONGEST_WAY = 2**48
 # How far a weight is moved at once, in scales.
 MOST_SCALES = 2.0**36
 _WEIGHT_BITS = 6
-# With more cells than these it is faster to sort all values.
-_FEW_CELLS = 64
 
 
 def on_lattice(values: Array) -> Narrow:
@@ -324,15 +322,6 @@ class LatticeDesign(LatticeRows):
 
     def _with(self, columns: Narrow) -> LatticeDesign:
         return LatticeDesign(columns, self.target, self.loss, self.owners)
-
-
-def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
-    """Return how many values fall into each cell [edges_k, edges_k+1); none falls outside."""
-    if len(edges) <= _FEW_CELLS:
-        places = np.searchsorted(edges[1:-1], values, side="right")
-        return np.bincount(places, minlength=len(edges) - 1).astype(np.int64)
-    below = np.searchsorted(np.sort(values), edges[1:-1])  # faster than a search for each value
-    return np.diff(below, prepend=0, append=len(values)).astype(np.int64)
 
 
 def few(chosen: Integers, n_features: int) -> bool:

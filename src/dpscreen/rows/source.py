@@ -114,10 +114,6 @@ class PublicUnits:
             np.clip(features, -1.0, 1.0, out=features)
             yield where, block
 
-    def lattice_design(self, X: Array, y: Array, owners: Owners | None = None) -> LatticeDesign:
-        """Return the rows in public units on the lattice, on which sums are exact."""
-        return LatticeDesign(self.lattice_columns(X), self.centred_target(y), self.loss, owners)
-
     def lattice_columns(self, X: Array, features: Sequence[int] | None = None) -> Narrow:
         """Return features in their units, on the lattice, an array each: all, or those that X has.
 
@@ -258,8 +254,9 @@ class ArrayRows(RowSource):
     def feature_total(self, count: Count, *args: Any) -> Integers:
         return count(self.X, *args)
 
-    def lattice(self, units: PublicUnits) -> ExactDesign:
-        return units.lattice_design(self.X, self.y, self.owners)
+    def lattice(self, units: PublicUnits) -> LatticeDesign:
+        target = units.centred_target(self.y)
+        return LatticeDesign(units.lattice_columns(self.X), target, units.loss, self.owners)
 
     def where(self, chosen: Mask) -> ArrayRows:
         return ArrayRows(self.X[chosen], self.y[chosen])

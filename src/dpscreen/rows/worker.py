@@ -17,7 +17,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.parts import Question, RowPart
-from dpscreen.rows.source import Count, PublicUnits
+from dpscreen.rows.source import ArrayRows, Count, PublicUnits
 
 Work = Callable[..., Any]
 Key = tuple[str, str]
@@ -103,7 +103,7 @@ def answer_part(part: Part, design: str, units: PublicUnits, question: Question)
     run, name = part[-1]
 
     def make() -> RowPart:
-        return RowPart(units.lattice_design(*_held(part, len(units.feature_bounds))))
+        return RowPart(ArrayRows(*_held(part, len(units.feature_bounds))).lattice(units))
 
     return _safely(lambda: _kept(_parts, (run, name + design), make).answer(question))
 
