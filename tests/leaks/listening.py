@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import logging
 import traceback
 import warnings
 from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
 
 WORD, NUMBER = "Zebedee-8675309", 8675309.25
 DAY = datetime.datetime(1986, 7, 5, 8, 6, 7)
@@ -33,6 +38,33 @@ class Hostile:
 
     __str__ = __repr__
     __hash__ = object.__hash__
+
+
+OBJECTS = {
+    "text": WORD,
+    "number as text": str(NUMBER),
+    "bytes": WORD.encode(),
+    "datetime": DAY,
+    "datetime64": np.datetime64(DAY),
+    "timestamp": pd.Timestamp(DAY),
+    "zone": DAY.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1), WORD)),
+    "duration": datetime.timedelta(seconds=NUMBER),
+    "decimal": decimal.Decimal(str(NUMBER)),
+    "fraction": Fraction(NUMBER),
+    "float": NUMBER,
+    "too large": 8675309 * 10**400,
+    "complex": complex(NUMBER, 1),
+    "nested list": [NUMBER, WORD],
+    "array": np.array([NUMBER, NUMBER]),
+    "mapping": {WORD: NUMBER},
+    "set": {WORD},
+    "error": ValueError(WORD),
+    "hostile": Hostile(),
+    "not a time": pd.NaT,
+    "its class": type("Zebedee", (), {})(),
+    "large decimal": decimal.Decimal("8675309e999999"),
+}
+"""What a cell may be in place of a number."""
 
 
 def betray(*_given, **_options):

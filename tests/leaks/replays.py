@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from listening import listening
 from sklearn.base import clone
 
@@ -315,6 +316,24 @@ def chosen(name: str, kinds: Any, sizes: Sequence[int]) -> tuple[str, int, int]:
     return str(rng.choice(sorted(kinds))), int(rng.integers(2**32)), int(rng.choice(sizes))
 
 
+def examples(count: int) -> settings:
+    """Return how many examples are tried, however slow they are."""
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
+
+
+def rows_to_add(rng: np.random.Generator, X: Any, y: Any, count: int) -> Any:
+    """Return rows with their targets: edges, copies of others, all alike, or as large as can be."""
+    added = rng.choice(EDGES, size=(count, X.shape[1] + 1))
+    match rng.integers(4):
+        case 0:
+            return rng.choice([-1e300, 1e300], size=added.shape)
+        case 1:
+            return np.column_stack((X, y))[rng.integers(len(X), size=count)]
+        case 2:  # so that nothing cancels
+            return np.repeat(added[:1], count, axis=0)
+    return added
+
+
 @dataclass(frozen=True)
 class Neighbours:
     """Rows, the same rows and up to k more, and the coins of all of them."""
@@ -327,16 +346,9 @@ class Neighbours:
     @classmethod
     def of(cls, rows: tuple[Any, Any], seed: int, *, at_most: int = 1) -> Neighbours:
         """Add rows of any kind anywhere: edges, copies of others, or as large as can be."""
-        rng, (X, y) = np.random.default_rng(seed), rows
-        count = int(rng.integers(1, at_most + 1))
-        added = rng.choice(EDGES, size=(count, X.shape[1] + 1))
-        match rng.integers(4):
-            case 0:
-                added = rng.choice([-1e300, 1e300], size=added.shape)
-            case 1:
-                added = np.column_stack((X, y))[rng.integers(len(X), size=count)]
-            case 2:
-                added = np.repeat(added[:1], count, axis=0)
+        rng = np.random.default_rng(seed)
+        added = rows_to_add(rng, *rows, int(rng.integers(1, at_most + 1)))
+        (X, y), count = rows, len(added)
         at = rng.integers(len(X) + 1, size=count)
         coins = rng.random(len(X)) < rng.choice([0.0, 0.5, 1.0])
         more = np.insert(X, at, added[:, :-1], axis=0), np.insert(y, at, added[:, -1])

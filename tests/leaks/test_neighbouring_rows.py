@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from replay_sources import (
     FILES,
@@ -37,6 +37,7 @@ from replays import (
     OddsOfSigns,
     OfSigns,
     chosen,
+    examples,
     moved_too_far,
     moves_between,
     styled_rows,
@@ -52,10 +53,6 @@ PROVEN = [case for case in CASES if not case.published]
 SIZES, FEW = (1, 2, 9, 60, 200), (1, 5, 50)
 each_case = pytest.mark.parametrize("case", PROVEN, ids=str)
 pytestmark = QUIET
-
-
-def examples(count):
-    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

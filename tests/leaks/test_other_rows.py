@@ -12,7 +12,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from replay_sources import (
     FILES,
@@ -32,6 +32,7 @@ from replays import (
     STYLES,
     chosen,
     differing,
+    examples,
     lines_of,
     shown_by_fit,
     styled_rows,
@@ -48,10 +49,6 @@ SOURCED = (PrivateLasso, RNMScreen, NoisyIHT)
 of_sources = pytest.mark.parametrize(
     "case", [one for one in DEFAULTS if one.estimator in SOURCED], ids=str
 )
-
-
-def examples(count):
-    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
 def by_name(source):

@@ -10,13 +10,12 @@ import pickle
 import re
 import struct
 import weakref
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from listening import DAY, TOLD_AS, WORD, Hostile, assert_untold, betray, listening
+from listening import DAY, OBJECTS, TOLD_AS, WORD, assert_untold, betray, listening
 from listening import NUMBER as SECRET
 from replays import QUIET
 
@@ -103,31 +102,6 @@ class HostileArray:
 
     def __len__(self):
         return N
-
-
-OBJECTS = {
-    "text": WORD,
-    "number as text": str(SECRET),
-    "bytes": WORD.encode(),
-    "datetime": DAY,
-    "datetime64": np.datetime64(DAY),
-    "timestamp": pd.Timestamp(DAY),
-    "zone": DAY.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1), WORD)),
-    "duration": datetime.timedelta(seconds=SECRET),
-    "decimal": decimal.Decimal(str(SECRET)),
-    "fraction": Fraction(SECRET),
-    "float": SECRET,
-    "too large": 8675309 * 10**400,
-    "complex": complex(SECRET, 1),
-    "nested list": [SECRET, WORD],
-    "array": np.array([SECRET, SECRET]),
-    "mapping": {WORD: SECRET},
-    "set": {WORD},
-    "error": ValueError(WORD),
-    "hostile": Hostile(),
-    "not a time": pd.NaT,
-    "its class": type("Zebedee", (), {})(),
-}
 
 
 @each_class

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from listening import DAY, NUMBER, WORD, Hostile, assert_untold, betray, listening
+from listening import DAY, NUMBER, OBJECTS, WORD, Hostile, assert_untold, betray, listening
 
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
@@ -180,27 +180,14 @@ class HostileFrame:
     __getitem__ = betray
 
 
-OBJECTS = {
-    "hostile": Hostile(),
-    "telling": Telling("yes"),
-    "list": [NUMBER, WORD],
-    "mapping": {WORD: NUMBER},
-    "error": ValueError(WORD),
-    "day": DAY,
-    "bytes": WORD.encode(),
-    "complex": complex(NUMBER, 1),
-    "huge": 8675309 * 10**400,
-    "array": np.array([NUMBER]),
-    "not a time": pd.NaT,
-    "decimal": decimal.Decimal("8675309e999999"),
-}
+CELLS_OF_FRAMES = OBJECTS | {"telling": Telling("yes")}
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("name", CELLS_OF_FRAMES)
 @pytest.mark.parametrize("column", NAMES)
 def test_an_object_in_a_frame_is_missing_and_never_told(capfd, column, name):
     frame = pd.DataFrame([PLAIN] * 3, columns=list(NAMES), dtype=object)
-    frame.iat[1, NAMES.index(column)] = OBJECTS[name]
+    frame.iat[1, NAMES.index(column)] = CELLS_OF_FRAMES[name]
     with hearing() as told:
         told.append(repr(SCHEMA.encode(frame)))
         told.append("read")

@@ -11,18 +11,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from replays import (
     CASES,
     DEFAULTS,
-    EDGES,
     STYLES,
     EveryRates,
     EveryTable,
     OddsOfSigns,
     chosen,
     differing,
+    examples,
+    rows_to_add,
     shown_by_fit,
     styled_rows,
     wild,
@@ -46,16 +47,8 @@ def people(style, seed, n):
     rng = np.random.default_rng(seed)
     X, y = styled_rows(style, seed, n)
     ids = rng.integers(0, max(1, n // 3), n)
-    count = int(rng.integers(1, MOST + 1))
-    added = rng.choice(EDGES, size=(count, X.shape[1] + 1))
-    match rng.integers(4):
-        case 0:
-            added = rng.choice([-1e300, 1e300], size=added.shape)
-        case 1:
-            added = np.column_stack((X, y))[rng.integers(n, size=count)]
-        case 2:  # rows that all say the same, so that nothing cancels
-            added = np.repeat(added[:1], count, axis=0)
-    at = rng.integers(n + 1, size=count)
+    added = rows_to_add(rng, X, y, int(rng.integers(1, MOST + 1)))
+    at = rng.integers(n + 1, size=len(added))
     X, y = np.insert(X, at, added[:, :-1], axis=0), np.insert(y, at, added[:, -1])
     return X, y, np.insert(ids, at, -5)
 
@@ -91,7 +84,7 @@ def test_no_input_moves_beyond_what_was_booked(case, share, swapped):
     told=st.tuples(st.sampled_from(sorted(STYLES)), st.integers(0, 2**32), st.integers(1, 60)),
     share=st.sampled_from([0.0, 0.3, 1.0]),
 )
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@examples(100)
 def test_no_input_moves_beyond_what_was_booked_widely(case, told, share):
     assert too_far(case, told, share=share, swapped=bool(told[1] % 2)) == []
 

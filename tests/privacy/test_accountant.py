@@ -15,13 +15,13 @@ from dpscreen.privacy import (
     BudgetExceeded,
     DiscreteGaussian,
     GaussianVector,
-    Noise,
     NoisyMax,
     SeededNoise,
     ThresholdedNoisyMin,
     Use,
 )
 from dpscreen.privacy.accountant import release_histograms, release_sums
+from tools.noise import CountingNoise
 
 SCORES = np.zeros(3, dtype=np.int64)
 
@@ -43,18 +43,6 @@ class Priced:
 class Failing(Priced):
     def __call__(self, values, noise):
         raise RuntimeError("after the noise was drawn")
-
-
-class CountedNoise(Noise):
-    secure = False
-    description = "a stub"
-
-    def __init__(self):
-        self.drawn = 0
-
-    def words(self, count):
-        self.drawn += count
-        return np.zeros(count, dtype=np.uint64)
 
 
 def book(accountant, mechanism, times=1, purpose="test"):
@@ -91,15 +79,15 @@ def test_costs_of_different_mechanisms_add():
 
 
 def test_a_release_over_the_limit_draws_no_noise_and_is_not_booked():
-    noise = CountedNoise()
+    noise = CountingNoise("counted")
     selection = NoisyMax(1, 2, 1.0)
     accountant = Accountant(noise, limit=selection.cost * Fraction(5, 2))
     book(accountant, selection, 2)
-    drawn = noise.drawn
-    assert drawn > 0
+    used = noise.used
+    assert used > 0
     with pytest.raises(BudgetExceeded, match=r"0\.5 .* 1 of 1\.25"):
         book(accountant, selection)
-    assert noise.drawn == drawn
+    assert noise.used == used
     assert accountant.spent == 2 * selection.cost
     assert [use.count for use in accountant.uses] == [2]
 
@@ -131,11 +119,11 @@ def test_uses_are_grouped_by_purpose_and_value_in_order_of_first_use():
 
 
 def test_a_mechanism_without_a_proved_cost_has_no_place_under_a_limit():
-    noise = CountedNoise()
+    noise = CountingNoise("counted")
     accountant = Accountant(noise, limit=ZCDP(10**9))
     with pytest.raises(NotImplementedError, match="E5"):
         book(accountant, ThresholdedNoisyMin(1.0, 1.0))
-    assert noise.drawn == 0
+    assert noise.used == 0
     assert accountant.uses == ()
 
 

@@ -154,14 +154,6 @@ def test_coins_are_right_with_a_poor_exponential(monkeypatch, error):
         assert (heads == right)[~on_the_edge].all()
 
 
-def test_a_margin_of_nothing_would_be_seen(monkeypatch):
-    exp = np.exp
-    monkeypatch.setattr(module.np, "exp", lambda x: exp(x) * (1 + 2.0**-45))
-    monkeypatch.setattr(module, "_MARGIN", 0.0)
-    heads, right, on_the_edge = tossed(Fraction(1, 3), OFFSETS)
-    assert not (heads == right)[~on_the_edge].all()
-
-
 def test_a_coin_on_the_edge_is_decided_by_the_next_word():
     x = Fraction(1, 3)
     with mpmath.workdps(60):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
-from tools.ledgers import make_ledger, python
+from tools.ledgers import make_ledger, python, said_by
 from tools.mounts import may_mount, mounted
 
 HERE = Path(__file__).parent
@@ -24,9 +24,7 @@ def _tracing():
 
 
 def counted(case, folder, *every, before=()):
-    done = python(HERE / "ledger_kills.py", case, folder, *every, before=before)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(said_by(HERE / "ledger_kills.py", case, folder, *every, before=before))
 
 
 @EVERY

@@ -7,7 +7,7 @@ import pytest
 
 from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger, directory, records
 from dpscreen.privacy.ledger.file import Content, LedgerBusy
-from tools.ledgers import database, make_ledger, python
+from tools.ledgers import database, make_ledger, said_by
 from tools.mounts import may_mount, mounted
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and locks as POSIX has them")
@@ -29,12 +29,6 @@ def refused(act, told):
     with pytest.raises(LedgerProblem, match=told) as problem:
         act()
     return str(problem.value)
-
-
-def run(code, *arguments, before=()):
-    done = python("-c", code, *arguments, before=before)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 # --- names of the directory -----------------------------------------------------------------------
@@ -100,9 +94,8 @@ for path in sys.argv[1:]:
 @MOUNTS
 def test_a_mounted_directory_is_the_same_ledger(tmp_path, ledger):
     (tmp_path / "mounted").mkdir()
-    said = run(
-        BOOK, tmp_path / "mounted", ledger.path, before=mounted(ledger.path, tmp_path / "mounted")
-    )
+    before = mounted(ledger.path, tmp_path / "mounted")
+    said = said_by("-c", BOOK, tmp_path / "mounted", ledger.path, before=before)
     assert said.splitlines() == ["3 booked 4", "4 booked 5"]
     assert len(ledger.entries()) == 5
 
@@ -111,7 +104,7 @@ def test_a_mounted_directory_is_the_same_ledger(tmp_path, ledger):
 def test_a_read_only_mount_can_be_read(tmp_path, ledger):
     (tmp_path / "mounted").mkdir()
     before = mounted(ledger.path, tmp_path / "mounted", "ro")
-    said = run(BOOK, tmp_path / "mounted", before=before)
+    said = said_by("-c", BOOK, tmp_path / "mounted", before=before)
     assert said.startswith("3 ")
     assert "read-only" in said
     assert "No reservation was booked" in said
@@ -143,7 +136,7 @@ def test_a_database_that_is_mounted_by_itself_is_refused(tmp_path, ledger):
     # From the same disk, so that the device does not tell it apart.
     other = make_ledger(tmp_path / "other.ledger", 0)
     before = mounted(database(ledger), database(other))
-    said = run(BOOK, other.path, ledger.path, before=before)
+    said = said_by("-c", BOOK, other.path, ledger.path, before=before)
     assert "ledger.db is mounted by itself" in said.splitlines()[0]
     assert said.splitlines()[1] == "3 booked 4"
 
@@ -199,7 +192,7 @@ def test_a_handle_that_is_closed_meanwhile_lets_no_other_in(ledger, monkeypatch)
         with database(ledger).open("rb"):
             pass
         code = BOOK.replace("PrivacyLedger(path)", "PrivacyLedger(path, timeout=0.02)")
-        said.append(run(code, ledger.path))
+        said.append(said_by("-c", code, ledger.path))
 
     monkeypatch.setattr(Content, "append", intrude)
     assert book(ledger).number == 4
@@ -238,7 +231,7 @@ os.waitpid(child, 0)
 
 
 def test_a_child_that_was_forked_meanwhile_does_not_keep_the_lock(ledger):
-    assert run(CHILD, ledger.path) == "4"
+    assert said_by("-c", CHILD, ledger.path) == "4"
 
 
 # --- the clock ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.file import LedgerProblem
-from tools.ledgers import make_ledger, python
+from tools.ledgers import make_ledger, python, said_by
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork, kill -9 and limits as POSIX has")
 
@@ -43,12 +43,6 @@ class Children:
     def __exit__(self, *_):
         for child in self.all:
             child.communicate(timeout=50)
-
-
-def run(code, *arguments):
-    done = python("-c", code, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
 
 
 WORKER = """
@@ -147,7 +141,7 @@ for _ in range(rounds):
 def test_a_kill_at_any_moment_never_gives_budget_back(tmp_path):
     ledger, marker, rounds = make_ledger(tmp_path / "budget.ledger"), tmp_path / "released", 100
     marker.touch()
-    run(KILLED_AT_RANDOM, ledger.path, marker, rounds)
+    said_by("-c", KILLED_AT_RANDOM, ledger.path, marker, rounds)
     released, booked = marker.stat().st_size, len(PrivacyLedger(ledger.path).entries()) - 5
     assert released <= booked <= released + rounds  # each kill loses at most the one under way
     assert released > 10  # the rounds did something
@@ -229,4 +223,4 @@ print(len(ledger.entries()))
 
 
 def test_a_ledger_survives_a_fork(tmp_path):
-    assert run(FORKED, make_ledger(tmp_path / "budget.ledger", 1).path) == ["5"]
+    assert said_by("-c", FORKED, make_ledger(tmp_path / "budget.ledger", 1).path) == "5"

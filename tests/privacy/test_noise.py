@@ -15,8 +15,9 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
 
-from dpscreen.privacy import Noise, SecureNoise, SeededNoise, named_seed
+from dpscreen.privacy import SecureNoise, SeededNoise, named_seed
 from dpscreen.privacy import noise as module
+from tools.noise import Script
 
 ALARM = 1e-6
 Z = stats.norm.isf(ALARM / 2)
@@ -34,19 +35,6 @@ SOURCES = {
 }
 
 sources = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-
-
-class FixedWords(Noise):
-    """A source that gives the words it was given."""
-
-    secure = False
-    description = "a stub"
-
-    def __init__(self, words):
-        self._words = words
-
-    def words(self, count):
-        return np.array(self._words[:count], dtype=np.uint64)
 
 
 # --- laws -----------------------------------------------------------------------------------
@@ -103,10 +91,10 @@ def test_laplace_draws_are_independent_and_sign_does_not_tell_size(source):
 
 def test_the_independence_test_sees_repeated_and_shared_bits():
     words = SeededNoise(3).words(COUNT)
-    repeated = FixedWords(np.repeat(words[: COUNT // 2], 2))
+    repeated = Script(block=np.repeat(words[: COUNT // 2], 2))
     assert np.abs(dependence(repeated.laplace(COUNT))).max() > Z
     shared = (words & ~np.uint64(1)) | (words >> np.uint64(63))  # the sign is the size's top bit
-    assert np.abs(dependence(FixedWords(shared).laplace(COUNT))).max() > Z
+    assert np.abs(dependence(Script(block=shared).laplace(COUNT))).max() > Z
 
 
 # --- the ends -------------------------------------------------------------------------------
@@ -114,7 +102,7 @@ def test_the_independence_test_sees_repeated_and_shared_bits():
 
 @pytest.mark.parametrize("word", [0, 1, 2**11, 2**12 - 1, 2**63, 2**64 - 2**12, 2**64 - 1])
 def test_uniform_is_never_0_or_1_and_nothing_is_infinite(word):
-    noise = FixedWords([word])
+    noise = Script(block=[word])
     assert 0 < noise.uniform(1)[0] < 1
     for name in (*LAWS, "signs"):
         assert np.isfinite(getattr(noise, name)(1)).all()
@@ -210,36 +198,18 @@ each_draw = pytest.mark.parametrize("draw", [many, one_by_one])
 @each_fork
 @each_draw
 def test_a_forked_child_has_a_stream_of_its_own(fork, draw):
+    """And so has a child of the child."""
     noise = SecureNoise()
     noise.words(3)
     noise.word()  # so that others are in store
-    children = [words_of_a_child(noise, 8, draw, fork) for _ in range(3)]
-    assert all(child.size == 8 for child in children)
-    assert distinct(*children, draw(noise, 8))
-
-
-@needs_fork
-@each_fork
-@each_draw
-def test_a_child_of_a_child_has_a_stream_of_its_own(fork, draw):
-    noise = SecureNoise()
 
     def with_child(noise, count):
         own = draw(noise, count)
         return np.concatenate((own, words_of_a_child(noise, count, draw, fork), draw(noise, count)))
 
-    inherited = words_of_a_child(noise, 8, with_child, fork)
-    assert inherited.size == 24
-    assert distinct(inherited, draw(noise, 8))
-
-
-@needs_fork
-@each_fork
-@each_draw
-def test_the_fork_test_would_see_a_shared_stream(fork, draw):
-    noise = SeededNoise(1)
-    noise.word()
-    assert not distinct(words_of_a_child(noise, 8, draw, fork), draw(noise, 8))
+    children = [words_of_a_child(noise, 8, one, fork) for one in (draw, draw, with_child)]
+    assert [child.size for child in children] == [8, 8, 24]
+    assert distinct(*children, draw(noise, 8))
 
 
 def test_every_source_asks_the_system_for_a_key_of_256_bits(monkeypatch):

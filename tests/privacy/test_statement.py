@@ -32,13 +32,13 @@ TERMS = {"unit", "composition", "preprocessing", "tuning", "trust_model", "timin
 """What NIST SP 800-226 asks for, in plain values."""
 
 
-def proven(noise, count=4):
-    limit = ZCDP.within(BUDGET)
-    accountant = Accountant(noise, limit=limit)
-    selection = NoisyMax.of_cost(limit / count, sensitivity=1.5)
+def proven(noise, count=4, *, budget=BUDGET, unit=ROW, **more):
+    limit = ZCDP.within(budget)
+    accountant = Accountant(noise, limit=limit, unit=unit)
+    selection = NoisyMax.of_cost(limit / (count * unit.rows_per_unit**2), sensitivity=1.5)
     for _ in range(count):
         accountant.release(selection, np.zeros(3, dtype=np.int64), purpose="a step")
-    return PrivacyStatement.of(BUDGET, accountant, public=PUBLIC)
+    return PrivacyStatement.of(budget, accountant, public=PUBLIC, **more)
 
 
 def published(noise):
@@ -187,11 +187,7 @@ def test_halves_cost_the_larger_sum_only_where_coins_split_the_rows():
 
 
 def counted(unit=ROW):
-    budget, limit = Budget(1.0, 1e-6), ZCDP.within(Budget(1.0, 1e-6))
-    accountant = Accountant(SecureNoise(), limit=limit, unit=unit)
-    step = NoisyMax.of_cost(limit / unit.rows_per_unit**2, sensitivity=1.5)
-    accountant.release(step, np.zeros(3, dtype=np.int64), purpose="a step")
-    return PrivacyStatement.of(budget, accountant, public=PUBLIC, rows_disclosed=True)
+    return proven(SecureNoise(), 1, budget=Budget(1.0, 1e-6), unit=unit, rows_disclosed=True)
 
 
 def test_a_disclosed_number_of_rows_is_said_with_what_it_gives_away():
@@ -241,14 +237,10 @@ def test_what_is_printed_is_a_bound(bound, digits, share):
 
 @pytest.mark.parametrize("k", [1, 2, 10])
 def test_units_are_stated_with_their_sensitivity_and_cost(k):
-    limit = ZCDP.within(BUDGET)
-    accountant = Accountant(SecureNoise(), limit=limit, unit=Unit(k))
-    selection = NoisyMax.of_cost(limit / k**2, sensitivity=1.5)
-    accountant.release(selection, np.zeros(3, dtype=np.int64), purpose="a step")
-    statement = PrivacyStatement.of(BUDGET, accountant, public=PUBLIC)
+    statement = proven(SecureNoise(), 1, unit=Unit(k))
     (record,) = statement.mechanisms
     assert record.sensitivity == k * 1.5
-    assert record.rho == pytest.approx(float(limit))
+    assert record.rho == pytest.approx(float(ZCDP.within(BUDGET)))
     assert statement.neighbours == f"adding or removing {statement.unit}"
     assert PrivacyStatement.from_dict(statement.to_dict()) == statement
     assert ("rows, not people" in words(statement)) == (k == 1)

@@ -39,6 +39,13 @@ def python(*arguments: object, before: tuple = ()) -> subprocess.CompletedProces
     )
 
 
+def said_by(*arguments: object, before: tuple = ()) -> str:
+    """Run Python, and return what it prints; it must end well."""
+    done = python(*arguments, before=before)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def in_threads(work: Callable[[int], None], count: int) -> None:
     """Let threads work at the same time, and wait for all of them."""
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
