@@ -41,7 +41,7 @@ from benchmarks import (
     tables,
     tables_quality,
 )
-from benchmarks.contest import known, reproduce
+from benchmarks.contest import reproduce
 from benchmarks.timing import RATIOS, machine
 
 BENCHMARKS = {
@@ -54,7 +54,6 @@ BENCHMARKS = {
     "outcomes": outcomes.main,
     "contest": contest.main,
     "contest-open": contest.main_open,
-    "contest-known": known.main,
     "contest-page": contest.main_page,
     "contest-reproduce": reproduce.main,
     "contest-synthetic": contest.main_synthetic,
@@ -73,6 +72,7 @@ BENCHMARKS = {
     "open-problems": open_problems.main,
     "growth": growth.main,
     "sniper": sniper.main,
+    "dp-sniper": sniper.main_published,
     "recorder": recorder.main,
     "inference": inference.main,
     "inference-speed": inference.speed,
@@ -86,7 +86,6 @@ LONG = {
     "outcomes",
     "contest",
     "contest-open",
-    "contest-known",
     "contest-page",
     "contest-reproduce",
     "contest-synthetic",
@@ -97,6 +96,7 @@ LONG = {
     "heaps",
     "inference",
     "sniper",
+    "dp-sniper",
     "recorder",
     "panels",
 }

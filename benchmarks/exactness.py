@@ -30,8 +30,10 @@ def main() -> None:
         steps(n_rows, n_features, at_most, repeat)
 
 
-def selections(n_candidates: int, repeat: int, opendp_repeat: int, spread: float) -> None:
+def selections(n_candidates: int, repeat: int, opendp_repeat: int, spread: float) -> float:
     """Time one selection: ours, OpenDP's with arrays of both kinds, and numpy's Gumbel noise.
+
+    Return ours over the faster one of OpenDP's.
 
     OpenDP is fastest on whole numbers that lie close together, and takes many times longer where
     they lie far apart; ours takes the same.
@@ -61,10 +63,11 @@ def selections(n_candidates: int, repeat: int, opendp_repeat: int, spread: float
         f"    ({ours * 1e6:.1f} µs; OpenDP {floats * 1e6:.0f} and {integers * 1e6:.0f} µs, "
         f"Gumbel {numpy * 1e6:.0f} µs)"
     )
+    return ours / min(floats, integers)
 
 
-def steps(n_rows: int, n_features: int, at_most: float, repeat: int) -> None:
-    """Time a whole exact step against one bare float64 product in C order.
+def steps(n_rows: int, n_features: int, at_most: float, repeat: int) -> float:
+    """Return the time of a whole exact step over that of one bare float64 product in C order.
 
     BLAS with all its threads is slower than with one on a busy machine; the better of both counts.
     """
@@ -96,6 +99,7 @@ def steps(n_rows: int, n_features: int, at_most: float, repeat: int) -> None:
     report(f"a whole exact step {title}: over one bare X.T @ r", whole / min(bare), at_most=at_most)
     report("  the floor: the sums alone", floor / min(bare))
     print(f"  ({whole / repeat * 1e6:.0f} µs a step, {min(bare) / repeat * 1e6:.0f} µs a product)")
+    return whole / min(bare)
 
 
 def opendp_selection(kind: str, scale: float) -> Callable[[np.ndarray], int]:

@@ -13,18 +13,16 @@ stopped at any time.
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.markdown import narrow
+from benchmarks.markdown import write
 from benchmarks.tables_quality import DELTA, harness
 from benchmarks.timing import autoregressive, repeats, report, side_by_side
 from dpscreen import PrivateOLS
@@ -358,19 +356,6 @@ def _misses(found: Found) -> str:
     low, high = WANTED
     limits = f"Outside {low:g} to {high:g}, or a feature below {BY_FEATURE:g}:"
     return "\n".join([limits, "", *missed]) if missed else f"{limits} none."
-
-
-def write(kind: str, text: str) -> None:
-    """Print a table, and put it between its markers if a page is named."""
-    text = narrow(text)
-    print(f"\n{kind}\n\n{text}", flush=True)
-    place = os.environ.get("DPSCREEN_PAGE")
-    if place:
-        begin, end = f"<!-- {kind} -->", f"<!-- end of {kind} -->"
-        whole = Path(place).read_text(encoding="utf-8")
-        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        new = between.sub(lambda _: f"{begin}\n{text}\n{end}", whole)
-        Path(place).write_text(new, encoding="utf-8")
 
 
 def main() -> None:

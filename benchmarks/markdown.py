@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import re
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 
 WIDTH = 100
+
+
+def write(kind: str, text: str, beside: str = "") -> None:
+    """Print a text, and put it between its markers on the page that `DPSCREEN_PAGE` names.
+
+    With `beside` it goes to the page of that name in the same folder.
+    """
+    text = narrow(text)
+    print(f"\n{kind}\n\n{text}", flush=True)
+    if place := os.environ.get("DPSCREEN_PAGE"):
+        page = Path(place).with_name(beside) if beside else Path(place)
+        begin, end = f"<!-- {kind} -->", f"<!-- end of {kind} -->"
+        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        whole = page.read_text(encoding="utf-8")
+        new = between.sub(lambda _: f"{begin}\n{text}\n{end}", whole)
+        page.write_text(new, encoding="utf-8")
 
 
 def narrow(text: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inference import write
+from benchmarks.markdown import write
 from benchmarks.timing import repeats
 from dpscreen.planning.methods import METHODS, FitRequest, estimator
 from dpscreen.privacy import Budget, SeededNoise

@@ -29,8 +29,9 @@ BARE_SCANS = 3
 def main() -> None:
     warnings.simplefilter("ignore")
     print(f"Scale ({machine()})")
-    streamed()
-    cluster()
+    streamed(*STREAMED)
+    cluster(*CLUSTER)
+    one_worker(*CLUSTER)
 
 
 def setting(n_iter: int) -> PrivateLasso:
@@ -53,22 +54,21 @@ def rows(n_rows: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 # --- from a file ----------------------------------------------------------------------------------
 
 
-def streamed() -> None:
-    path, schema = _parquet(*STREAMED[:2])
+def streamed(n_rows: int, d: int, n_iter: int) -> float:
+    """Return the time of a fit over that of as many bare scans of the file as it has steps."""
+    path, schema = parquet(n_rows, d)
     bare = alone("scale", "bare", path, schema)
-    fit = alone("scale", "fit", path, schema)
-    n, d, n_iter = STREAMED
-    label = f"streamed {n // 10**6} million x {d}, T = {n_iter}"
-    report(
-        f"{label}: over {n_iter} bare scans",
-        fit["seconds"] / (n_iter * bare["seconds"]),
-        at_most=2.5,
-    )
+    fit = alone("scale", "fit", path, schema, d, n_iter)
+    ratio = fit["seconds"] / (n_iter * bare["seconds"])
+    label = f"streamed {n_rows / 10**6:g} million x {d}, T = {n_iter}"
+    report(f"{label}: over {n_iter} bare scans", ratio, at_most=2.5)
     report(f"{label}: peak memory in GB", fit["peak"] / 1e9, at_most=1.5)
     print(f"  (a scan {bare['seconds']:.1f} s, the fit {fit['seconds']:.0f} s)")
+    return ratio
 
 
-def _parquet(n_rows: int, d: int) -> tuple[Path, Path]:
+def parquet(n_rows: int, d: int) -> tuple[Path, Path]:
+    """Return a file of rows and its schema; both are made once and kept."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -80,7 +80,7 @@ def _parquet(n_rows: int, d: int) -> tuple[Path, Path]:
         return path, schema
     part = path.with_suffix(".part")
     kinds = pa.schema([(name, pa.float64()) for name in (*names, "y")])
-    size = 500_000
+    size = min(n_rows, 500_000)
     with pq.ParquetWriter(part, kinds, use_dictionary=False) as out:
         for k in range(n_rows // size):
             X, y = rows(size, d, seed=k)
@@ -114,41 +114,46 @@ def _bare(path: str, schema: str) -> float:
     return (time.perf_counter() - began) / BARE_SCANS
 
 
-def _fit(path: str, schema: str) -> float:
+def _fit(path: str, schema: str, d: str, n_iter: str) -> float:
     from dpscreen import scan
 
-    setting(3).fit(*rows(1000, STREAMED[1]))  # compiled code is loaded, or made, beforehand
+    setting(3).fit(*rows(1000, int(d)))  # compiled code is loaded, or made, beforehand
     began = time.perf_counter()
-    setting(STREAMED[2]).fit(scan(path, schema))
+    setting(int(n_iter)).fit(scan(path, schema))
     return time.perf_counter() - began
 
 
 # --- on a cluster ---------------------------------------------------------------------------------
 
 
-def cluster() -> None:
-    here = alone("scale", "memory")
-    there = alone("scale", "cluster")
-    n, d, n_iter = CLUSTER
-    label = f"Dask, 2 workers, {n // 10**6} million x {d}, T = {n_iter}"
-    report(f"{label}: over the time in memory", there["seconds"] / here["seconds"], at_most=1.5)
+def cluster(n: int, d: int, n_iter: int) -> float:
+    """Return the time of a fit by two workers over that of the same fit in memory."""
+    shape = n, d, n_iter
+    here = alone("scale", "memory", *shape)
+    there = alone("scale", "cluster", 2, *shape)
+    ratio = there["seconds"] / here["seconds"]
+    label = f"Dask, 2 workers, {n / 10**6:g} million x {d}, T = {n_iter}"
+    report(f"{label}: over the time in memory", ratio, at_most=1.5)
     report(f"{label}: bit-identical", float(here["sum"] == there["sum"]), at_least=1)
     report(f"{label}: completes after a worker is killed", there["killed"], at_least=1)
     report(
         "  and over the time in memory, with the death", there["killed_seconds"] / here["seconds"]
     )
-    one = alone("scale", "cluster-of-one")
-    report("  one worker over two", one["seconds"] / there["seconds"])
+    return ratio
 
 
-def _memory() -> dict[str, float]:
-    n, d, _ = CLUSTER
+def one_worker(n: int, d: int, n_iter: int) -> None:
+    one, two = (alone("scale", "cluster", workers, n, d, n_iter) for workers in (1, 2))
+    report("  one worker over two", one["seconds"] / two["seconds"])
+
+
+def _memory(n: int, d: int, n_iter: int) -> dict[str, float]:
     X, y = np.empty((n, d)), np.empty(n)
     for first in range(0, n, n // 10):
         X[first : first + n // 10], y[first : first + n // 10] = rows(n // 10, d, seed=first)
     setting(3).fit(X[:1000], y[:1000])
     began = time.perf_counter()
-    model = setting(CLUSTER[2]).fit(X, y)
+    model = setting(n_iter).fit(X, y)
     return {"seconds": time.perf_counter() - began, "sum": _fingerprint(model)}
 
 
@@ -156,7 +161,7 @@ def _fingerprint(model: PrivateLasso) -> float:
     return float(int(hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12], 16))
 
 
-def _cluster(workers: int) -> dict[str, float]:
+def _cluster(workers: int, n: int, d: int, n_iter: int) -> dict[str, float]:
     import os
     import signal
     import threading
@@ -175,28 +180,27 @@ def _cluster(workers: int) -> dict[str, float]:
         ) as made,
         Client(made) as client,
     ):
-        X, y = _on_workers(da)
+        X, y = _on_workers(da, n, d)
         X, y = client.persist(X), client.persist(y)
         wait([X, y])
-        setting(3).fit(X[:100_000], y[:100_000])
+        setting(3).fit(X[: n // 50], y[: n // 50])
         began = time.perf_counter()
-        model = setting(CLUSTER[2]).fit(X, y)
+        model = setting(n_iter).fit(X, y)
         found = {"seconds": time.perf_counter() - began, "sum": _fingerprint(model)}
         if workers > 1:
             victim = next(iter(client.run(os.getpid).values()))
             threading.Timer(found["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
             began = time.perf_counter()
-            again = setting(CLUSTER[2]).fit(X, y)
+            again = setting(n_iter).fit(X, y)
             found["killed"] = float((again.coef_ == model.coef_).all())
             found["killed_seconds"] = time.perf_counter() - began
         return found
 
 
-def _on_workers(da: object) -> tuple[object, object]:
+def _on_workers(da: object, n: int, d: int) -> tuple[object, object]:
     """Return the rows of `rows`, made on the workers: each chunk makes its part of the stream."""
     import dask
 
-    n, d, _ = CLUSTER
     size = n // 10
     X = [dask.delayed(_part, pure=True)(k * size, size, d, "X") for k in range(10)]
     y = [dask.delayed(_part, pure=True)(k * size, size, d, "y") for k in range(10)]
@@ -214,9 +218,8 @@ def _part(first: int, size: int, d: int, which: str) -> np.ndarray:
 WORK = {
     "bare": lambda *args: {"seconds": _bare(*args)},
     "fit": lambda *args: {"seconds": _fit(*args)},
-    "memory": _memory,
-    "cluster": lambda: _cluster(2),
-    "cluster-of-one": lambda: _cluster(1),
+    "memory": lambda *sizes: _memory(*map(int, sizes)),
+    "cluster": lambda *sizes: _cluster(*map(int, sizes)),
 }
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """A search for violations of every mechanism: `python -m benchmarks sniper [draws in thousands]`.
 
+`python -m benchmarks dp-sniper` runs the published program of DP-Sniper on the same inputs.
+
 As in DP-Sniper (Bichsel, Steffen, Bogunovic and Vechev, 2021) a classifier learns from outputs on
 neighbouring inputs which of the two they come from, and the event is that its score passes a
 threshold. As in Delta-Siege (Lokna, Paradis, Dimitrov and Vechev, 2023) the event is judged by the
@@ -12,7 +14,10 @@ own. What is printed is the certified part of the claimed ρ, and the same with 
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +27,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.inference import write
+from benchmarks.markdown import write
 from benchmarks.timing import repeats
 from dpscreen.audit.audit import clopper_pearson
 from dpscreen.privacy import (
@@ -45,6 +50,7 @@ from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.solvers.tukey import SafetyTest
 
 Array = Any
+Search = Callable[["Pair", int, float, Any], float]
 MISS = 1e-3
 """The probability, over all pairs of all mechanisms, that a certified bound is wrong."""
 
@@ -259,17 +265,21 @@ def event_rho(p: float, q: float) -> float:
 
 def main() -> None:
     """Search every pair, as it is and with less noise, and print the sharpest of each kind."""
-    count, noise, whole = 1000 * repeats(30), SecureNoise(), list(pairs())
+    run("sniper", list(pairs()), certified, 30)
+
+
+def run(name: str, whole: list[Pair], search: Search, thousands: int) -> None:
+    count, noise = 1000 * repeats(thousands), SecureNoise()
     found: dict[str, list[tuple[float, float]]] = {}
     began = time.process_time()
     for pair in whole:
         claimed = float(pair.mechanism.cost)
         miss = MISS / (2 * len(whole))
-        now = certified(pair, count, miss, noise) / claimed
-        less = certified(pair.cut(), count, miss, noise) / claimed
+        now = search(pair, count, miss, noise) / claimed
+        less = search(pair.cut(), count, miss, noise) / claimed
         found.setdefault(pair.kind, []).append((now, less))
     seconds = time.process_time() - began
-    write("sniper", table(found, count, seconds))
+    write(name, table(found, count, seconds))
 
 
 def table(found: dict[str, list[tuple[float, float]]], count: int, seconds: float) -> str:
@@ -282,3 +292,84 @@ def table(found: dict[str, list[tuple[float, float]]], count: int, seconds: floa
     broken = sum(now > 1 for parts in found.values() for now, _ in parts)
     tail += f"{broken} of {sum(map(len, found.values()))} claims refuted as they are."
     return "\n".join([*lines, "", tail.replace(",", " ", 1)])
+
+
+# --- the published program ------------------------------------------------------------------------
+
+PUBLISHED_RHO = 0.5
+BATCHES = 50
+"""Batches of training; ten steps of gradient descent are made on each."""
+
+LEAST = 0.2
+"""Probability of an event, `c` of the program. Its default of 0.01 is made for ten million draws:
+with some thousands an event must not be rare for its limits to be close."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Modules of the published program of DP-Sniper, as they are."""
+
+    attack: Any
+    factories: Any
+    optimizers: Any
+    mechanisms: Any
+    estimators: Any
+    limits: Any
+    config: Any
+
+    @classmethod
+    def found(cls) -> Program:
+        """Import the program, and give it a folder for what it writes."""
+        parts = (
+            "attack.dpsniper",
+            "classifiers.classifier_factory",
+            "classifiers.torch_optimizer_factory",
+            "mechanisms.abstract",
+            "probability.estimators",
+            "probability.binomial_cdf",
+            "search.ddconfig",
+        )
+        try:
+            importlib.import_module("dpsniper.utils.paths").set_output_directory(tempfile.mkdtemp())
+            importlib.import_module("dpsniper.utils.torch").torch_initialize(torch_threads=1)
+            return cls(*(importlib.import_module(f"dpsniper.{one}") for one in parts))
+        except ImportError as problem:
+            sys.exit(f"DP-Sniper cannot be imported ({problem}): put its folder on PYTHONPATH.")
+
+    def certified(self, pair: Pair, count: int, miss: float, noise: Any) -> float:
+        """Return the lower bound of ρ from its classifier, threshold, estimates and limits."""
+
+        class Mechanism(self.mechanisms.Mechanism):  # type: ignore[name-defined,misc]
+            def m(self, a: Array, n_samples: int = 1) -> Array:
+                return drawn(pair.mechanism, a, n_samples, noise)
+
+        mechanism = Mechanism()
+        config = self.config.DDConfig(
+            c=LEAST,
+            n_train=count,
+            n=count,
+            n_check=count,
+            prediction_batch_size=count,
+            training_batch_size=count // BATCHES,
+            n_processes=1,
+        )
+        classifiers = self.factories.LogisticRegressionFactory(
+            in_dimensions=mechanism.m(pair.here).shape[1],
+            optimizer_factory=self.optimizers.SGDOptimizerFactory(),
+        )
+        search = self.attack.DPSniper(mechanism, classifiers, config)
+        estimator = self.estimators.PrEstimator(mechanism, count, config)
+        bounds = []
+        for one, other in ((pair.here, pair.there), (pair.there, pair.here)):
+            event = search.best_attack(one, other)
+            p, q = (estimator.compute_pr_estimate(values, event) for values in (one, other))
+            low = self.limits.lcb(count, math.floor(p * count), miss / 4)
+            high = self.limits.ucb(count, math.ceil(q * count), miss / 4)
+            bounds.append(event_rho(float(low), float(high)))
+        return max(bounds)
+
+
+def main_published() -> None:
+    """Let the published program search the inputs of one budget."""
+    whole = [one for one in pairs() if float(one.mechanism.cost) == PUBLISHED_RHO]
+    run("dp-sniper", whole, Program.found().certified, 5)

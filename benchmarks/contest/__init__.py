@@ -1,8 +1,8 @@
 """The open contest behind docs/peers.md: `make contest`, or `python -m benchmarks contest 3`.
 
 The rules are in README.md beside this file. `contest` runs the open and the locked tables once,
-logs the run in `runs.jsonl` and rewrites the page; `contest-open` runs the open ones alone, as
-often as you like, and prints. `contest-page` writes the page anew from the records of the last
+logs the run in `runs.jsonl` and rewrites the pages; `contest-open` runs the open ones alone, as
+often as you like, and prints. `contest-page` writes the pages anew from the records of the last
 run. `contest-synthetic` is the division of least squares on synthetic data, which is slow.
 `DPSCREEN_TABLES` chooses open tables by a part of their name (`contest-synthetic`: by names),
 `DPSCREEN_METHODS` methods by name, `DPSCREEN_LOOSENESS` other bounds; records are kept in
@@ -24,12 +24,15 @@ from typing import Any
 from benchmarks.contest import intervals, play, support, synthetic
 from benchmarks.contest.page import Standings, summary, write_results
 from benchmarks.contest.tables import LOOSENESS, MANIFEST, loaded, manifest
-from benchmarks.inference import write
+from benchmarks.markdown import write
 from benchmarks.timing import repeats
 
 PLACE = Path("dpscreen-contest")
 HOME = MANIFEST.parent
 RUNS, RESULTS = HOME / "runs.jsonl", HOME / "results.csv"
+TABLES = "peers-tables.md"
+"""The page with all mean ranks, scores and gaps, beside the one that says where we lose."""
+
 SMALL = {"intervals": 3, "support": 2}
 """Repetitions of the small divisions for each trial of the others."""
 
@@ -118,6 +121,15 @@ def sections(found: list[Record]) -> Iterator[tuple[str, Standings]]:
                 yield name, Standings(here, division)
 
 
+def published(found: list[Record]) -> list[tuple[str, Standings]]:
+    """Print the divisions, put them on the two pages that are named, and return them."""
+    named = list(sections(found))
+    for name, standings in named:
+        write(name, standings.text())
+        write(name, standings.details(), TABLES)
+    return named
+
+
 def main_synthetic() -> None:
     """Compare least squares on synthetic data with faster methods, on open tables."""
     PLACE.mkdir(exist_ok=True)
@@ -142,15 +154,13 @@ def main_synthetic() -> None:
                     play.on_table(entry.name, name, draw, repeats(1), methods=methods),
                 )
 
-    for title, standings in sections(kept(made(), PLACE / "synthetic.jsonl")):
-        write(title, standings.text())
+    published(kept(made(), PLACE / "synthetic.jsonl"))
 
 
 def main_open() -> None:
     """Run the open tables and print; nothing is logged."""
     PLACE.mkdir(exist_ok=True)
-    for name, standings in sections(kept(blocks(repeats(2), locked=False), PLACE / "open.jsonl")):
-        write(name, standings.text())
+    published(kept(blocks(repeats(2), locked=False), PLACE / "open.jsonl"))
 
 
 def main() -> None:
@@ -200,9 +210,7 @@ def main_page() -> None:
         path = PLACE / f"{kind}.jsonl"
         if path.exists():
             lines = path.read_text(encoding="utf-8").splitlines()
-            named = list(sections([json.loads(one) for one in lines]))
-            for name, standings in named:
-                write(name, standings.text())
+            named = published([json.loads(one) for one in lines])
             if kind == "contest":
                 write("summary of the contest", summary(named))
 

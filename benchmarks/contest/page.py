@@ -1,4 +1,7 @@
-"""What the page says of the contest's records: mean ranks, gaps, scores, and where we lose."""
+"""What the pages say of the contest's records: where we lose, and mean ranks, scores and gaps.
+
+Scores on single tables are in results.csv.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,6 @@ MEASURES = {
     "intervals": "−score",
     "support": "F1",
 }
-SHOWN = (1.0,)
-"""Budgets whose scores the page has in full; results.csv has all."""
-
-MOST_COLUMNS = 9
 SURE = 2.0
 """Standard errors from which on a difference counts as more than chance."""
 
@@ -134,19 +133,6 @@ class Standings:
                 lines.append(f"| {method} | {cells} |")
         return "\n".join(lines)
 
-    def score_tables(self, epsilon: float) -> Iterator[str]:
-        """Yield the mean scores on every table, the best methods first."""
-        methods, grid = self.order(), self.grid(epsilon)
-        for first in range(0, len(methods), MOST_COLUMNS):
-            part = methods[first : first + MOST_COLUMNS]
-            title = f"{MEASURES[self.kind]}, ε = {epsilon:.3g}"
-            lines = [f"| {title} | {' | '.join(part)} |", "|---" * (len(part) + 1) + "|"]
-            for table, row in zip(self.tables, grid, strict=True):
-                values = [row[self.methods.index(m)] for m in part]
-                cells = [f"**{v:.3f}**" if v == row.max() else f"{v:.3f}" for v in values]
-                lines.append(f"| {table} | {' | '.join(cells)} |")
-            yield "\n".join(lines)
-
     def interval_table(self) -> str:
         """Return coverage and the width over that of least squares, every design and budget."""
         text = []
@@ -195,18 +181,21 @@ class Standings:
             )
 
     def text(self) -> str:
-        """Return the section of the page."""
+        """Return what the first page has: where we lose, and coverage and width of intervals."""
         trials = 1 + max(one["trial"] for one in self.records)
-        parts = [f"Means of {trials} trials on {len(self.tables)} tables.", self.rank_table()]
+        parts = [self.interval_table()] if self.kind == "intervals" else []
+        count = f"{len(self.tables)} table{'s' if len(self.tables) > 1 else ''}"
+        parts.append(f"Means of {trials} trials on {count}. Where {OURS[self.kind]} loses:")
+        return "\n\n".join([*parts, "\n".join(self.lost())])
+
+    def details(self) -> str:
+        """Return what the second page has: mean ranks, scores, times, gaps and log losses."""
+        parts = [self.rank_table()]
         if self.kind in ("regression", "binary", "counts"):
             parts.append(self.gap_table())
         if self.kind == "binary":
             parts.append(self.loss_table())
-        if self.kind == "intervals":
-            parts.append(self.interval_table())
-        else:
-            parts += [part for e in SHOWN for part in self.score_tables(e)]
-        return "\n\n".join([*parts, f"Where {OURS[self.kind]} loses:", "\n".join(self.lost())])
+        return "\n\n".join(parts)
 
 
 def summary(named: Sequence[tuple[str, Standings]]) -> str:
@@ -224,8 +213,8 @@ def summary(named: Sequence[tuple[str, Standings]]) -> str:
         if not lines:
             head = " | ".join(f"ε = {e:.3g}" for e in one.epsilons)
             lines = [f"| division | {head} |", "|---" * (len(one.epsilons) + 1) + "|"]
-        title = name.removeprefix("contest of ")
-        lines.append(f"| {title}: {ours} | {' | '.join(cells)} |")
+        title = name.removeprefix("contest of ").removesuffix(" tables")
+        lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
