@@ -20,7 +20,8 @@ class NotInstalled(Exception):
     """A package of the contest is missing."""
 
 
-def _package(name: str) -> Any:
+def package(name: str) -> Any:
+    """Return a package or a module of one."""
     try:
         return importlib.import_module(name)
     except ImportError as problem:
@@ -33,7 +34,7 @@ def _models_of_diffprivlib() -> Any:
     for name in ("DOUBLE", "DTYPE", "NODE_DTYPE"):
         if not hasattr(tree, name):
             setattr(tree, name, np.float64)
-    return _package("diffprivlib.models")
+    return package("diffprivlib.models")
 
 
 def linear_by_diffprivlib(
@@ -70,52 +71,59 @@ def within(X: Array, bounds: Array) -> Array:
 
 
 def logistic_by_diffprivlib(X: Array, y: Array, bounds: Array, epsilon: float, seed: int) -> Any:
-    """Fit its logistic regression (objective perturbation, pure ε) with its default C of 1.
+    """Fit its logistic regression to features mapped by their bounds to [−1, 1]."""
+    weights = weights_by_diffprivlib(within(X, bounds), y, math.sqrt(X.shape[1]), epsilon, seed)
+    return Logistic(weights, bounds)
 
-    The estimator's constructor does not run with scikit-learn 1.8 or newer; what it calls does.
+
+def weights_by_diffprivlib(X: Array, y: Array, norm: float, epsilon: float, seed: int) -> Array:
+    """Return weights and constant of its logistic regression, with its default C of 1.
+
+    It is objective perturbation at pure ε. The estimator's constructor does not run with
+    scikit-learn 1.8 or newer; what it calls does.
     """
     _models_of_diffprivlib()
-    path = _package("diffprivlib.models.logistic_regression")._logistic_regression_path
+    path = package("diffprivlib.models.logistic_regression")._logistic_regression_path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found, _, _ = path(
-            within(X, bounds),
+            X,
             y,
             epsilon=epsilon,
-            data_norm=math.sqrt(X.shape[1]),
+            data_norm=norm,
             pos_class=1.0,
             Cs=[1.0],
             random_state=seed,
             check_input=False,
         )
-    return Logistic(found[0], bounds)
+    return found[0]
 
 
 def boosted_by_interpret(
-    X: Array,
+    X: Any,
     y: Array,
-    bounds: Array,
+    bounds: Any,
     target: tuple[float, float] | None,
     epsilon: float,
     delta: float,
     seed: int,
+    kinds: list[str] | None = None,
 ) -> Any:
     """Fit DP-EBM with its defaults; without target bounds it is a classifier."""
-    privacy = _package("interpret.privacy")
-    given = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "feature_types": ["continuous"] * X.shape[1],
-        "privacy_bounds": bounds,
-        "random_state": seed,
-        "n_jobs": 1,
-    }
-    if target is None:
-        model = privacy.DPExplainableBoostingClassifier(**given)
-    else:
-        model = privacy.DPExplainableBoostingRegressor(
-            **given, privacy_target_min=target[0], privacy_target_max=target[1]
-        )
+    privacy = package("interpret.privacy")
+    kind, given = privacy.DPExplainableBoostingClassifier, {}
+    if target is not None:
+        kind = privacy.DPExplainableBoostingRegressor
+        given = {"privacy_target_min": target[0], "privacy_target_max": target[1]}
+    model = kind(
+        epsilon=epsilon,
+        delta=delta,
+        feature_types=kinds or ["continuous"] * X.shape[1],
+        privacy_bounds=bounds,
+        random_state=seed,
+        n_jobs=1,
+        **given,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y if target is not None else y.astype(int))
