@@ -108,6 +108,6 @@ def test_the_follower_sees_dead_links_in_every_form():
     assert dead(f"({page}, Lemmas 1,\n    2 and 99)") == [(page, "99")]
     assert dead("docs/nowhere.md, Lemma 1") == [("docs/nowhere.md", "1")]
     other = "docs/theory/exactness.md"
-    assert dead(f"{other}, Lemma 1; docs/peers.md, Lemma P1") == [(other, "1")]
+    assert dead(f"{other}, Lemma 1; docs/theory/peers.md, Lemma P1") == [(other, "1")]
     assert dead("docs/errata.md, E77") == [("docs/errata.md", "E77")]
     assert dead("docs/errata.md, E5") == []

@@ -2,7 +2,7 @@
 
 They share its bounds, its marginals, its exact sums and noise, and its accountant, so that only the
 method differs. Each gives the stated (epsilon, delta) for adding or removing one row, and has one
-public rule for every setting. docs/peers.md has sensitivities, rules and references.
+public rule for every setting: docs/peers.md has rules and references, docs/theory/peers.md proofs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 They are no estimators to release from: no `fit` command offers them, and what they give has no
 privacy statement and no file. The depths, the test and the draw are exact; the small models are
 least squares in floats, of which the proof asks only that each depends on its own rows
-(docs/peers.md, Lemmas 43 and 44).
+(docs/theory/peers.md, Lemmas 43 and 44).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TukeyEM:
     target's bounds.
 
     Guarantees  (epsilon, delta) for adding or removing one row, by adding up pure ε
-                                                                     (docs/peers.md, Lemma 43)
+                                                              (docs/theory/peers.md, Lemma 43)
 
     Half of ε is for the test; m is just large enough that normal models pass it, and where that
     leaves fewer than 3 rows for each weight of a model, there is only a constant. `n_rows` is
@@ -103,7 +103,7 @@ class KendallTukeyEM(TukeyEM):
     the features chosen before; each is chosen by the exponential mechanism.
 
     Guarantees  (epsilon, delta) for adding or removing one row, by adding up pure ε: the choices'
-                and that of the rest                            (docs/peers.md, Lemmas 43 and 44)
+                and that of the rest                     (docs/theory/peers.md, Lemmas 43 and 44)
 
     A quarter of ε is for the choices, alike: as many features as leave rows for the models, at most
     10. After Dick, Gillenwater and Joseph (2023).

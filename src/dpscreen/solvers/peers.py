@@ -128,7 +128,7 @@ def peel(spending: Spending, sums: Integers, count: int, *, cost: ZCDP, purpose:
     """Release the positions of the largest |sums|, one noisy maximum after the other.
 
     Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|
-    (docs/peers.md, Lemma P1).
+    (docs/theory/peers.md, Lemma P1).
     """
     mechanism = NoisyMax.of_cost(cost / count, sensitivity=1.0, unit=1 / UNITS)
     left, sizes = np.arange(len(sums)), np.abs(sums)
@@ -324,7 +324,7 @@ def solve_iht(task: Task) -> Solution:
 def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
     """Release which weights will be the largest after a step of that length, by peeling.
 
-    (docs/peers.md, Lemma P1)
+    (docs/theory/peers.md, Lemma P1)
     """
     levels = walk.weights * (walk.curvature / length / walk.clip * UNITS)
     here = np.rint(np.clip(levels, -MOST_LEVELS, MOST_LEVELS)).astype(np.int64)

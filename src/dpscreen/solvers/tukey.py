@@ -1,8 +1,8 @@
 """A point deep among many small models, drawn exactly: TukeyEM; and features by Kendall's τ.
 
 Models are points of a lattice. How deep a lattice point lies among them is a whole number, so are
-the sizes of all regions, and nothing here rounds (docs/peers.md, Lemmas 43 and 44). Unlike the
-other peers these methods have a pure ε, apart from a probability δ that a test errs, so their
+the sizes of all regions, and nothing here rounds (docs/theory/peers.md, Lemmas 43 and 44). Unlike
+the other peers these methods have a pure ε, apart from a probability δ that a test errs, so their
 ε are added up: one share of zCDP would cost them more.
 """
 
@@ -97,7 +97,7 @@ def distance_to_unsafe(sizes: Sequence[int], n_models: int, epsilon: float, delt
     """Return a number of models that must change at least before drawing is unsafe; 0 if it is now.
 
     Sizes N_i are of `Regions`. It is the count of k ≥ 0 with N_{t−1−k} ≤ δe^{ε(g−1)/2}N_{t+g+k} for
-    some g ≥ 0, up to t. One model moves it by at most 1 (docs/peers.md, Lemma 43).
+    some g ≥ 0, up to t. One model moves it by at most 1 (docs/theory/peers.md, Lemma 43).
     """
     least = n_models // 4
     factors = allowances(n_models, epsilon, delta)
@@ -130,7 +130,7 @@ class SafetyTest:
 
     Requires    a whole number that one row moves by at most 1
     Guarantees  ε-DP; and where the number is 0 it passes with probability at most δ
-                                                                     (docs/peers.md, Lemma 43)
+                                                              (docs/theory/peers.md, Lemma 43)
     """
 
     epsilon: Fraction
@@ -159,7 +159,7 @@ class DeepPoint:
     """A lattice point of depth at least t, with probability proportional to e^{ε·depth/2}.
 
     Requires    one row changes one model
-    Guarantees  (ε, δ)-DP where `distance_to_unsafe` is not 0        (docs/peers.md, Lemma 43)
+    Guarantees  (ε, δ)-DP where `distance_to_unsafe` is not 0 (docs/theory/peers.md, Lemma 43)
     """
 
     epsilon: Fraction
@@ -245,7 +245,10 @@ def small_models(X: Array, y: Array, parts: Integers, n_models: int) -> Integers
 
 
 def drawn_parts(n_rows: int, n_models: int, noise: Noise) -> Integers:
-    """Return the part of every row, by secret and independent coins (docs/peers.md, Lemma 43)."""
+    """Return the part of every row, by secret and independent coins.
+
+    (docs/theory/peers.md, Lemma 43)
+    """
     high = noise.words(n_rows) >> np.uint64(32)
     return (high * np.uint64(n_models) >> np.uint64(32)).astype(np.int64)
 
@@ -303,7 +306,7 @@ def cell_scores(counts: Integers) -> Integers:
     """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the median.
 
     u_k = −max(2·#{v < g_k} − n, n − 2·#{v < g_{k+1}}, 0), from the cells' counts, which add up to
-    n. One row moves it by at most 1, up or down (docs/peers.md, Lemma 11).
+    n. One row moves it by at most 1, up or down (docs/theory/peers.md, Lemma 11).
     """
     below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     excess = 2 * below - below[-1]
@@ -313,8 +316,8 @@ def cell_scores(counts: Integers) -> Integers:
 def release_centres(spending: PureSpending, X: Array) -> Array:
     """Release a cell of [−1, 1] where the median of each feature lies, as the cell's middle.
 
-    One row moves the scores of cells by at most 1, so each costs its ε (docs/peers.md, Lemma 11).
-    Around the middle of loose bounds weights and constant would go together.
+    One row moves the scores of cells by at most 1, so each costs its ε (docs/theory/peers.md,
+    Lemma 11). Around the middle of loose bounds weights and constant would go together.
     """
     edges, centres = np.linspace(-1, 1, CELLS + 1), np.zeros(X.shape[1])
     epsilon = spending.left * CENTRE_SHARE / max(1, len(centres))
@@ -331,7 +334,7 @@ def release_deep_model(
 ) -> Array | None:
     """Release weights, the constant last, for all that is left of ε; None if the test fails.
 
-    X and y lie within [−1, 1], X perhaps moved since, and n_rows is public (docs/peers.md,
+    X and y lie within [−1, 1], X perhaps moved since, and n_rows is public (docs/theory/peers.md,
     Lemma 43).
     """
     left, n_weights = spending.left, X.shape[1] + 1
@@ -362,7 +365,7 @@ MOST_FEATURES = 10
 def kendall_score(x: Array, y: Array) -> int:
     """Return |Σ sgn(x_a − x_b)sgn(y_a − y_b)|/(n − 1) over pairs of rows, in units, rounded down.
 
-    One row moves it by at most 3/2 and a unit (docs/peers.md, Lemma 44).
+    One row moves it by at most 3/2 and a unit (docs/theory/peers.md, Lemma 44).
     """
     n = len(x)
     return abs(concordance(x, y)) * UNITS // (n - 1) if n > 1 else 0
@@ -394,7 +397,7 @@ def release_features(
     """Release features that go with the target, and not with those before them, one by one.
 
     Each by the exponential mechanism with ε/count, of scores that one row moves by at most 3/2 and
-    a unit, or twice that and a unit (docs/peers.md, Lemma 44).
+    a unit, or twice that and a unit (docs/theory/peers.md, Lemma 44).
     """
     scores = [kendall_score(column, y) for column in X.T]
     alike, chosen = np.zeros(X.shape[1], dtype=np.int64), list[int]()
