@@ -211,3 +211,27 @@ def test_the_search_refutes_a_choice_with_less_noise_than_is_claimed(kind):
     noise = SeededNoise(4)
     assert sniper.certified(pair, 9000, 1e-3, noise) <= rho
     assert sniper.certified(pair.cut(), 9000, 1e-3, noise) > rho
+
+
+def test_losses_go_to_the_first_page_and_all_ranks_to_the_second(tmp_path, monkeypatch):
+    scores = {"private-lasso": (0.5, 0.1), "adassp": (0.4, 0.2), play.NOT_PRIVATE: (0.6, 0.3)}
+    records = [
+        {"division": "regression", "table": table, "method": method, "epsilon": epsilon}
+        | {"trial": trial, "score": found[k] + trial / 100, "seconds": 0.1, "refused": False}
+        for method, found in scores.items()
+        for k, table in enumerate(("one", "two"))
+        for epsilon in ((None,) if method == play.NOT_PRIVATE else play.EPSILONS)
+        for trial in range(2)
+    ]
+    pages = [tmp_path / name for name in ("peers.md", contest.TABLES)]
+    for page in pages:
+        page.write_text("<!-- contest of regression -->\n<!-- end of contest of regression -->\n")
+    monkeypatch.setenv("DPSCREEN_PAGE", str(pages[0]))
+    contest.published(records)
+    first, second = (page.read_text(encoding="utf-8") for page in pages)
+    assert (
+        "rival is better on 1 of 2 tables, on 1 by more than 2 standard errors: two to adassp"
+        in (" ".join(first.split()))
+    )
+    assert "| adassp | **1.5** (0.305) |" in second
+    assert "| private-lasso | 0.150 (0.200) |" in second

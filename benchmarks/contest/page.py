@@ -172,13 +172,11 @@ class Standings:
                 if apart.mean() > 0:
                     sure.append((float(apart.mean()), float(error), table, winner))
             beyond = [one for one in sure if one[0] > SURE * one[1]]
-            told = "; ".join(f"{t} to {w} by {a:.3f}" for a, _, t, w in sorted(beyond)[::-1])
-            ahead_of = f"behind {', '.join(ahead)} in mean rank; " if ahead else ""
-            yield (
-                f"* ε = {epsilon:.3g}: {ahead_of}beaten by some method on {len(sure)} of "
-                f"{len(self.tables)} tables, on {len(beyond)} by more than {SURE:g} standard "
-                f"errors{': ' + told if told else ''}."
-            )
+            shown = "; ".join(f"{t} to {w} by {a:.3f}" for a, _, t, w in sorted(beyond)[::-1])
+            behind = f"behind {', '.join(ahead)} in mean rank; " if ahead else ""
+            better = f"some rival is better on {len(sure) or 'none'} of {len(self.tables)} tables"
+            chance = f", on {len(beyond)} by more than {SURE:g} standard errors: {shown}"
+            yield f"* ε = {epsilon:.3g}: {behind}{better}{chance if beyond else ''}."
 
     def text(self) -> str:
         """Return what the first page has: where we lose, and coverage and width of intervals."""
