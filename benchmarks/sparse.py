@@ -67,25 +67,18 @@ class Problem:
         return SparseLatticeDesign.from_rows(self.X, self.y, constant=True)
 
     def plain_step(self) -> Callable[[], None]:
-        """Return a step of DP-FW for clipped residuals, written down plainly."""
-        return plain_step(self.X, lambda line: np.clip(line - self.y, -CLIP, CLIP))
+        """Return a step of DP-FW for clipped residuals, written down plainly, with float noise."""
+        d, rng = self.X.shape[1], np.random.default_rng(0)
+        weights = np.zeros(d)
 
+        def step() -> None:
+            gradient = self.X.T @ np.clip(self.X @ weights - self.y, -CLIP, CLIP)
+            noisy = np.concatenate((-gradient, gradient)) + rng.laplace(scale=25.0, size=2 * d)
+            chosen = int(np.argmax(noisy))
+            np.multiply(weights, 0.99, out=weights)
+            weights[chosen % d] += 0.01 if chosen < d else -0.01
 
-def plain_step(
-    X: sp.csr_array, residuals: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[], None]:
-    """Return a step of DP-FW written down plainly, with float noise."""
-    d, rng = X.shape[1], np.random.default_rng(0)
-    weights = np.zeros(d)
-
-    def step() -> None:
-        gradient = X.T @ residuals(X @ weights)
-        noisy = np.concatenate((-gradient, gradient)) + rng.laplace(scale=25.0, size=2 * d)
-        chosen = int(np.argmax(noisy))
-        np.multiply(weights, 0.99, out=weights)
-        weights[chosen % d] += 0.01 if chosen < d else -0.01
-
-    return step
+        return step
 
 
 def simulated_rows(
