@@ -25,6 +25,7 @@ from scipy.special import expit
 from sklearn.metrics import r2_score, roc_auc_score
 
 from benchmarks.tables_quality import harness
+from benchmarks.timing import autoregressive
 from dpscreen import PrivateLogit, PrivateOLS
 from dpscreen.models.refusal import TableRefused
 
@@ -58,16 +59,9 @@ def normal(rng: Any, X: Any) -> Any:
     return rng.normal(size=len(X))
 
 
-def autoregressive(d: int, correlation: float) -> Callable[[Any, int], Any]:
+def correlated(d: int, correlation: float) -> Callable[[Any, int], Any]:
     """Return standard normal features, each correlated with the one before."""
-
-    def rows(rng: Any, n: int) -> Any:
-        X = rng.normal(size=(n, d))
-        for j in range(1, d):
-            X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
-        return X
-
-    return rows
+    return lambda rng, n: autoregressive(rng, n, d, correlation)
 
 
 def age_powers(rng: Any, n: int) -> Any:
@@ -119,7 +113,7 @@ def zero_inflated(rng: Any, X: Any) -> Any:
 
 def simulated() -> Iterator[Design]:
     """Yield the simulated designs, continuous outcomes first."""
-    eight, slopes = autoregressive(8, 0.5), linear(1.0, -0.5, 0.0)
+    eight, slopes = correlated(8, 0.5), linear(1.0, -0.5, 0.0)
     wide = (-30.0, 30.0)
     yield Design("normal", eight, slopes, wide, normal)
     yield Design("skewed", eight, slopes, wide, lambda rng, X: 2 * rng.gamma(0.5, 2, len(X)) - 2)
@@ -131,7 +125,7 @@ def simulated() -> Iterator[Design]:
         return np.exp(X[:, 0] / 2) * rng.normal(size=len(X))
 
     yield Design("heteroscedastic", eight, slopes, wide, uneven)
-    yield Design("collinear", autoregressive(6, 0.99), slopes, wide, normal)
+    yield Design("collinear", correlated(6, 0.99), slopes, wide, normal)
     ages = np.array([(0, 120), (0, 120**2), (0, 120**3), wide, (0, 1)], dtype=np.float64)
 
     def wage(X: Any) -> Any:
@@ -146,8 +140,8 @@ def simulated() -> Iterator[Design]:
     yield Design("30 levels", levels, effects, many, normal)
     yield Design("second place", two_places, slopes, (-100.0, 100.0), normal)
     yield Design("lognormal features", lognormal, slopes, (0.0, 1000.0), normal)
-    yield Design("1000 rows", autoregressive(10, 0.3), slopes, wide, normal, n_rows=1000)
-    yield Design("1500 rows", autoregressive(10, 0.3), slopes, (-8.0, 8.0), normal, n_rows=1500)
+    yield Design("1000 rows", correlated(10, 0.3), slopes, wide, normal, n_rows=1000)
+    yield Design("1500 rows", correlated(10, 0.3), slopes, (-8.0, 8.0), normal, n_rows=1500)
     binary = np.array([(-10, 10), (0, 120), (-20, 40), (-10, 10), (0, 1), (0, 1)], dtype=float)
     odds = (0.5, 0.03, -0.2, 0.0, 0.6, 1.5)
     yield Design("binary", mixed, linear(*odds, constant=-1.8), binary)
@@ -360,8 +354,8 @@ def pooled(results: list[dict[str, Any]]) -> str:
     ]
     width = np.median([s["width"] for _, s in parts])
     given = np.mean([summary(one)["given"] for one in results])
-    told = f"pooled coverage {cover:.4f} of {n}, median width {width:.3f}, given {given:.3f}"
-    return f"{told}; below {WORST}: {', '.join(low) or 'none'}"
+    whole = f"pooled coverage {cover:.4f} of {n}, median width {width:.3f}, given {given:.3f}"
+    return f"{whole}; below {WORST}: {', '.join(low) or 'none'}"
 
 
 def main() -> None:
