@@ -182,8 +182,9 @@ class Standings:
         """Return what the first page has: where we lose, and coverage and width of intervals."""
         trials = 1 + max(one["trial"] for one in self.records)
         parts = [self.interval_table()] if self.kind == "intervals" else []
+        runs = f"Means of {trials} trials" if trials > 1 else "One trial"
         count = f"{len(self.tables)} table{'s' if len(self.tables) > 1 else ''}"
-        parts.append(f"Means of {trials} trials on {count}. Where {OURS[self.kind]} loses:")
+        parts.append(f"{runs} on {count}. Where {OURS[self.kind]} loses:")
         return "\n\n".join([*parts, "\n".join(self.lost())])
 
     def details(self) -> str:
