@@ -154,7 +154,9 @@ def main_synthetic() -> None:
                     play.on_table(entry.name, name, draw, repeats(1), methods=methods),
                 )
 
-    published(kept(made(), PLACE / "synthetic.jsonl"))
+    found = kept(made(), PLACE / "synthetic.jsonl")
+    write_results(found, RESULTS.with_stem("results-synthetic"))
+    published(found)
 
 
 def main_open() -> None:
