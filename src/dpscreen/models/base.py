@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -25,7 +25,6 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.messages import message
 from dpscreen._core.words import how_many, plain
 from dpscreen.families.quality import QualityReleases
-from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
 from dpscreen.models.delivery import (
     CENTRE,
@@ -34,13 +33,13 @@ from dpscreen.models.delivery import (
     START,
     BoundsNote,
     FallbackWarning,
-    check_finite,
     completed,
     fallback_words,
 )
-from dpscreen.models.intake import checked, private_rows, take_ids, unit_of_rows
+from dpscreen.models.intake import private_rows, take_ids, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.outcomes import declared_classes
+from dpscreen.models.parameters import checked_parameters, declared_bounds
 from dpscreen.models.refits import count_fit, values_of
 from dpscreen.models.refusal import TableRefused
 from dpscreen.models.steps import refuse_learnt_steps
@@ -88,26 +87,22 @@ class Charges:
 
     ledger: Any
     budget: Budget
+    limit: ZCDP
     unit: Unit
     purpose: str
     booked: ZCDP = field(default_factory=ZCDP.free)
     marks: frozenset[str] = frozenset()
 
-    @property
-    def limit(self) -> ZCDP:
-        """Return what the budget is in zCDP."""
-        return ZCDP.within(self.budget)
+    def open(self, rows: RowSource) -> None:
+        """Open the ledger; raise `BudgetRefused` if it does not cover the whole limit even now.
 
-    def recognise(self, rows: RowSource) -> None:
-        """Open the ledger; make the marks by which it knows if it has booked these rows before."""
+        Marks are made by which it knows if it has booked these rows before.
+        """
         if isinstance(self.ledger, str | os.PathLike):
             self.ledger = PrivacyLedger(self.ledger)
         key = getattr(self.ledger, "row_key", None)
         if key is not None:
             self.marks = rows.marks(key)
-
-    def check(self) -> None:
-        """Raise `BudgetRefused` if the ledger does not cover the whole limit even now."""
         if not isinstance(self.ledger, PrivacyLedger):
             return
         self.ledger.check_unit(str(self.unit))
@@ -235,27 +230,28 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             schema = self._declared_schema()
             if schema is not None:
                 self.schema_ = schema
-            X, ids, promised = take_ids(self, X, unit, schema)
-            budget = self._budget()
-            charges = Charges(ledger, budget, promised, type(self).__name__)
-            settings = self._settings(promised)
-            self._warn(settings, ledger)
+            parameters, ids = checked_parameters(self), None
+            if unit is None:
+                promised = unit_of_rows(X, parameters["rows_per_unit"], schema)
+            else:
+                X, ids, promised = take_ids(self, X, unit, schema)
+            budget = Budget(parameters["epsilon"], parameters["delta"])
+            limit = ZCDP.within(budget)
+            charges = Charges(ledger, budget, limit, promised, type(self).__name__)
+            settings = self._settings(parameters, promised)
             noise = noise_source(self.random_state)
             counted = ledger is None and noise.secure
-            if check is not False:
-                X = checked(X, schema, MOST_UNREADABLE if check is True else check)
+            unreadable = MOST_UNREADABLE if check is True else None if check is False else check
 
-            with closing(private_rows(self, X, y, ids)) as rows:
+            with closing(private_rows(self, X, y, ids, unreadable)) as rows:
                 values = values_of(rows) if counted else None
-                spend = self._prepare(settings, charges, noise, rows)
-                charges.recognise(rows)
+                start = self._prepare(settings, charges, noise, rows)
+                charges.open(rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
-                if self._books_in_parts:
-                    charges.check()
-                else:
+                if not self._books_in_parts:
                     charges.book()
                 try:
-                    self.privacy_ = spend()
+                    self.privacy_ = self._deliver(start)
                 except TableRefused as refusal:
                     if counted and refusal.privacy is not None:
                         count_fit(values, refusal.charged, budget.delta)
@@ -263,7 +259,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
         self._warn_of_release(budget.delta)
         if counted:
-            count_fit(values, ZCDP.within(budget), budget.delta)
+            count_fit(values, limit, budget.delta)
         return self
 
     def _declared_schema(self) -> TableSchema | None:
@@ -271,7 +267,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
         Classes and categories, the other declarations, are refused here, too.
         """
-        declared_levels(self.categories)
+        if self.categories is not None:
+            declared_levels(self.categories)
         if self.family.n_classes:
             declared_classes(self.classes)
         if self.schema is None:
@@ -290,9 +287,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
         Bounds are left out: how many there must be depends on the rows.
         """
-        self._budget()
         self._declared_schema()
-        self._settings(unit_of_rows(None, self.rows_per_unit))
+        parameters = checked_parameters(self)
+        Budget(parameters["epsilon"], parameters["delta"])
+        self._settings(parameters, unit_of_rows(None, parameters["rows_per_unit"]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -315,7 +313,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         if (schema := self.table_schema) is not None:
             features = schema.feature_bounds if features is None else features
             target = schema.target_bounds if target is None else target
-        found = check.declared_bounds(features, target, names, zero_one)
+        found = declared_bounds(features, target, names, zero_one)
         if not self.family.fits(range(self.family.n_classes), found[1][0]):
             raise ValueError(message("fit.target-negative", model=type(self).__name__))
         return found
@@ -348,15 +346,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         check_is_fitted(self)
         return release_of(self, self._public_bounds(), fit_intercept=self._fits_intercept)
 
-    def _budget(self) -> Budget:
-        return Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta))
-
     @abstractmethod
-    def _settings(self, unit: Unit) -> Settings:
-        """Return the parameters, checked, for a promise that is made to such units."""
-
-    def _warn(self, settings: Settings, ledger: Any) -> None:
-        """Warn, two calls up, of what this fit does not keep."""
+    def _settings(self, parameters: dict[str, Any], unit: Unit) -> Settings:
+        """Return what checked parameters ask for, for a promise that is made to such units."""
 
     def _warn_of_release(self, delta: float) -> None:
         """Warn, two calls up, of what released numbers and public ones show."""
@@ -370,43 +362,62 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             warnings.warn(found, BoundsWarning, stacklevel=3)
 
     @abstractmethod
-    def _prepare(
-        self, settings: Settings, charges: Charges, noise: Noise, rows: RowSource
-    ) -> Callable[[], PrivacyStatement]:
-        """Return what spends the budget, releases the model and accounts for it.
+    def _prepare(self, settings: Settings, charges: Charges, noise: Noise, rows: RowSource) -> Any:
+        """Return all that `_deliver` needs.
 
         Whatever parameters can make fail must fail here: nothing is booked yet, and no noise drawn.
         """
 
-    def _deliver(self, spend: Callable[[], None]) -> None:
-        """Release the model; where its numbers fail, what was held last stays."""
-        if completed(spend):
-            self.fallback_ = None
+    @abstractmethod
+    def _deliver(self, start: Any) -> PrivacyStatement:
+        """Spend the budget, release the model and account for it.
 
-    def _keep(self, stage: str, units: PublicUnits, solution: Solution) -> None:
-        """Hold what is released by now as a whole model, or raise and hold what was before."""
-        self.__dict__.update(self._state(units, solution), fallback_=stage)
+        Where released numbers fail, what was held last stays (`delivery.completed`).
+        """
 
-    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
-        """Return the attributes of a model with these weights, in the user's units."""
+    def _keep(
+        self, stage: str, units: PublicUnits, solution: Solution, *others: Array | float
+    ) -> None:
+        """Hold what is released by now as a whole model, in the user's units.
+
+        Where it, or another number, is not finite, raise and hold what was before.
+        """
         coef, intercept = units.in_users_units(solution.weights)
-        check_finite(coef, intercept)
-        state = self._line_state(coef, intercept) | {"n_iter_": solution.n_iter}
+        numbers = (coef, intercept, units.feature_bounds, units.target_bounds, solution.deviation)
+        if not all(np.isfinite(one).all() for one in (*numbers, *others)):
+            raise ArithmeticError("a released number is not finite.")
+        state = self._state(units, solution, coef, intercept)
+        state |= {"coef_": coef, "intercept_": intercept, "n_iter_": solution.n_iter}
+        if self.family.n_classes:
+            state |= {"coef_": coef[None, :], "intercept_": np.array([intercept])}
         if hasattr(self, "missing_as_"):
             state["missing_as_"] = np.array(units.feature_centres)
-        return state
+        self.__dict__.update(state, fallback_=stage)
+
+    @abstractmethod
+    def _state(
+        self, units: PublicUnits, solution: Solution, coef: Array, intercept: float
+    ) -> dict[str, Any]:
+        """Return the attributes that this kind of model has beside those of every one."""
 
 
 @dataclass(frozen=True)
 class FitStart:
-    """All that a `ScalingModel` has when it begins to spend; `bounds` are the public ones."""
+    """All that a `ScalingModel` has when it begins to spend; `bounds` are the public ones.
+
+    `units` are those of a model before marginals are released: from public numbers alone. The
+    places of coefficients of `interest`, and of those `required`, are for tables.
+    """
 
     charges: Charges
     choices: Choices
     bounds: tuple[Array, Array]
+    units: PublicUnits
     spending: Spending
     rows: RowSource
     halves: list[SplitHalf] = field(default_factory=list)
+    interest: tuple[int, ...] = ()
+    required: tuple[int, ...] = ()
 
 
 class ScalingModel(PrivateEstimator[Choices]):
@@ -429,19 +440,18 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         """Release weights for what is left of the budget; `rows` are those of the task."""
 
-    def _settings(self, _unit: Unit) -> Choices:
-        if not isinstance(self.standardize, bool | np.bool_):
-            check.choice("standardize", self.standardize, ("auto",))
+    def _settings(self, parameters: dict[str, Any], unit: Unit) -> Choices:
+        owned = unit.whole or unit.column is not None
+        if self.averages_units and unit.rows_per_unit > 1 and not owned:
+            raise ValueError(message("unit.unknown-owners", model=type(self).__name__))
+        known = parameters.keys() & Choices.__dataclass_fields__
         return Choices(
-            row_norm=check.optional(check.size, "row_norm", self.row_norm),
-            intercept=check.flag("fit_intercept", self.fit_intercept),
-            standardize=self.standardize,
-            n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
+            intercept=parameters["fit_intercept"], **{name: parameters[name] for name in known}
         )
 
     def _prepare(
         self, settings: Choices, charges: Charges, noise: Noise, rows: RowSource
-    ) -> Callable[[], PrivacyStatement]:
+    ) -> FitStart:
         features, target = self._public_bounds()
         if rows.keeps_zero and settings.standardize is True:
             raise ValueError(message("fit.sparse-standardized"))
@@ -458,27 +468,26 @@ class ScalingModel(PrivateEstimator[Choices]):
             n_features=rows.n_features,
             averaged=rows.owners is not None,
         )
-        start = FitStart(charges, choices, (rows.usable_bounds(features), target), spending, rows)
+        bounds = rows.usable_bounds(features), target
+        unit, predictor = self.family.target_units(float(target[1]))
+        units = PublicUnits(
+            *bounds,
+            constant=choices.intercept,
+            target_at=None if self.family.quadratic else 0.0,
+            target_unit=unit,
+            predictor_at=predictor,
+        )
+        return FitStart(charges, choices, bounds, units, spending, rows)
 
-        def spend() -> PrivacyStatement:
-            with one_blas_thread():  # sums of rows have a pool
-                counted = self._counted(start)
-                # Until marginals are released, the model is a constant from public numbers alone.
-                self.bounds_notes_ = ()
-                unit, predictor = self.family.target_units(float(target[1]))
-                units = PublicUnits(
-                    *counted.bounds,
-                    constant=choices.intercept,
-                    target_at=None if self.family.quadratic else 0.0,
-                    target_unit=unit,
-                    predictor_at=predictor,
-                )
-                nothing = Solution(np.zeros(units.n_candidates), 0, None, units.target_bound)
-                self._keep(START, units, nothing)
-                self._deliver(lambda: self._spend(counted))
-                return self._statement(counted, charges.budget)
-
-        return spend
+    def _deliver(self, start: FitStart) -> PrivacyStatement:
+        with blas_threads().limit(limits=1):  # several wait for each other; sums have a pool
+            start, units = self._counted(start), start.units
+            self.bounds_notes_ = ()
+            nothing = Solution(np.zeros(units.n_candidates), 0, None, units.target_bound)
+            self._keep(START, units, nothing)
+            if completed(partial(self._spend, start)):
+                self.fallback_ = None
+            return self._statement(start, start.charges.budget)
 
     def _place_of_offset(self) -> int:
         """Return which feature is the offset."""
@@ -525,9 +534,10 @@ class ScalingModel(PrivateEstimator[Choices]):
         weights[task.n_features :] = task.start
         self._keep(CENTRE, units, Solution(weights, 0, None, task.residual_scale))
 
-    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
-        check_finite(units.feature_bounds, units.target_bounds, solution.deviation)
-        state = super()._state(units, solution) | {"feature_bounds_": units.feature_bounds}
+    def _state(
+        self, units: PublicUnits, solution: Solution, _coef: Array, _intercept: float
+    ) -> dict[str, Any]:
+        state: dict[str, Any] = {"feature_bounds_": units.feature_bounds}
         if self.family.n_classes:
             return state
         scale = solution.deviation * units.target_unit
@@ -627,12 +637,7 @@ def refit(estimator: BaseEstimator) -> Iterator[None]:
 # --- threads --------------------------------------------------------------------------------------
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep matrices to one thread each: several wait for each other over small ones."""
-    return _blas().limit(limits=1)  # type: ignore[no-any-return]
-
-
 @cache
-def _blas() -> Any:
+def blas_threads() -> Any:
     """Find the libraries once: reading the process's map anew took a quarter of a small fit."""
     return ThreadpoolController().select(user_api="blas")

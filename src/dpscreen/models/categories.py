@@ -163,7 +163,7 @@ def frame_columns(X: Any, categories: Any) -> FrameColumns | None:
 
     None if all are numbers, or if X is no frame. No row is looked at.
     """
-    declared = declared_levels(categories)
+    declared = {} if categories is None else declared_levels(categories)
     if not is_frame(X):
         if declared:
             raise ValueError(message("categories.need-a-frame"))
@@ -231,8 +231,6 @@ def _calls_within() -> int:
 
 def declared_levels(categories: Any) -> dict[str, tuple[str, ...]]:
     """Return the levels that `categories` declares, as texts; refuse what declares none."""
-    if categories is None:
-        return {}
     if not isinstance(categories, Mapping) or not all(isinstance(one, str) for one in categories):
         raise ValueError(message("categories.mapping"))
     return {name: _levels(f"categories[{name!r}]", categories[name]) for name in categories}

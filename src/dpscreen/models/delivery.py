@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
 from dpscreen._core.messages import message
 from dpscreen._core.words import plain
 from dpscreen.models.refusal import TableRefused
@@ -79,9 +78,3 @@ def completed(spend: Callable[[], None]) -> bool:
     except Exception:
         return False
     return True
-
-
-def check_finite(*numbers: Array | float) -> None:
-    """Raise an ArithmeticError if a number is not finite."""
-    if not all(np.isfinite(one).all() for one in numbers):
-        raise ArithmeticError("a released number is not finite.")

@@ -4,7 +4,6 @@ calibrations, and as the reference that is not private.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -16,11 +15,11 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.messages import message
 from dpscreen.models import base, intake
-from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, Charges, PrivateEstimator
-from dpscreen.models.delivery import MODEL, START
+from dpscreen.models.delivery import MODEL, START, completed
 from dpscreen.models.intake import in_memory
 from dpscreen.models.linear import LinearModel
+from dpscreen.models.parameters import checked, checked_parameters
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import choose_design, gram_pays
@@ -49,8 +48,16 @@ MOST_BY_RULE = 200
 CLIPPED = 0.2
 """The clip of the rules, in half-widths of the target's bounds (docs/peers.md)."""
 
-Run = tuple[Callable[[], Trail], Accountant, dict[str, Any]]
-"""What spends the budget and returns what was released, its account, and what a statement adds."""
+
+@dataclass(frozen=True)
+class FrankWolfeStart:
+    """What spends the budget and returns a trail, its account, and what a statement adds."""
+
+    charges: Charges
+    units: PublicUnits
+    run: Callable[[], Trail]
+    accountant: Accountant
+    grounds: dict[str, Any]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -77,38 +84,28 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         """Whether there is an intercept; the paper has none."""
         return not self._published if self.fit_intercept is None else bool(self.fit_intercept)
 
-    def _settings(self, unit: Unit) -> FrankWolfeSettings:
-        check.choice("calibration", self.calibration, ("proven", "published"))
-        check.optional(check.flag, "fit_intercept", self.fit_intercept)
-        check.optional(check.declared_rows, "n_rows", self.n_rows)
+    def _settings(self, parameters: dict[str, Any], unit: Unit) -> FrankWolfeSettings:
         if self._published and unit.rows_per_unit > 1:
             raise ValueError(message("published.units"))
         if self._published and self.clip is not None:
             raise ValueError(message("published.clip"))
-        infinite = self.clip == math.inf
-        clip = math.inf if infinite else check.optional(check.size, "clip", self.clip)
-        start = check.choice("start", self.start, (None, "zero", "random"))
-        n_iter = check.optional(check.steps, "n_iter", self.n_iter)
         return FrankWolfeSettings(
-            radius=check.optional(check.size, "radius", self.radius),
-            n_iter=n_iter or (PUBLISHED_STEPS if self._published else None),
+            radius=parameters["radius"],
+            n_iter=parameters["n_iter"] or (PUBLISHED_STEPS if self._published else None),
             intercept=self._fits_intercept,
             published=self._published,
-            start=start or ("random" if self._published else "zero"),
-            clip=clip,
+            start=self.start or ("random" if self._published else "zero"),
+            clip=parameters["clip"],
         )
-
-    def _warn(self, settings: FrankWolfeSettings, ledger: Any) -> None:
-        if not settings.published:
-            return
-        if ledger is not None:
-            raise ValueError(message("published.ledger"))
-        told = message("published.weakness", errata=", ".join(self.errata))
-        warnings.warn(told, PublishedCalibrationWarning, stacklevel=3)
 
     def _prepare(
         self, settings: FrankWolfeSettings, charges: Charges, noise: Noise, rows: RowSource
-    ) -> Callable[[], PrivacyStatement]:
+    ) -> FrankWolfeStart:
+        if settings.published:
+            if charges.ledger is not None:
+                raise ValueError(message("published.ledger"))
+            told = message("published.weakness", errata=", ".join(self.errata))
+            warnings.warn(told, PublishedCalibrationWarning, stacklevel=3)
         features, target = self._public_bounds()
         units = PublicUnits(rows.usable_bounds(features), target, constant=settings.intercept)
         half = units.target_bound
@@ -116,20 +113,21 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             settings, radius=settings.radius or half, clip=settings.clip or CLIPPED * half
         )
         build = self._published_run if settings.published else self._proven_run
-        run, accountant, grounds = build(settings, charges, noise, rows, units)
+        return build(settings, charges, noise, rows, units)
 
-        def release() -> None:
-            trail = run()
-            self._keep(MODEL, units, Solution(trail.weights, trail.n_iter, trail.path, 0.0))
-            self.screened_ = trail.screened
+    def _deliver(self, start: FrankWolfeStart) -> PrivacyStatement:
+        self.screened_ = np.zeros((0, 2), dtype=np.int64)
+        nothing = np.zeros(start.units.n_candidates)
+        self._keep(START, start.units, Solution(nothing, 0, None, 0.0))
+        if completed(partial(self._spend, start)):
+            self.fallback_ = None
+        return PrivacyStatement.of(start.charges.budget, start.accountant, **start.grounds)
 
-        def spend() -> PrivacyStatement:
-            self.screened_ = np.zeros((0, 2), dtype=np.int64)
-            self._keep(START, units, Solution(np.zeros(units.n_candidates), 0, None, 0.0))
-            self._deliver(release)
-            return PrivacyStatement.of(charges.budget, accountant, **grounds)
-
-        return spend
+    def _spend(self, start: FrankWolfeStart) -> None:
+        trail = start.run()
+        solution = Solution(trail.weights, trail.n_iter, trail.path, 0.0)
+        self._keep(MODEL, start.units, solution)
+        self.screened_ = trail.screened
 
     def _proven_run(
         self,
@@ -138,7 +136,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
-    ) -> Run:
+    ) -> FrankWolfeStart:
         design = rows.lattice(units)
         spending = Spending.of(
             charges.budget, charges.unit, noise, n_rows=self.n_rows, n_features=rows.n_features
@@ -162,7 +160,8 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
 
         declared = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
         public = (*self._public_facts(), *declared, *rows.disclosed)
-        return run, spending.accountant, {"public": public, "arithmetic": EXACT}
+        grounds = {"public": public, "arithmetic": EXACT}
+        return FrankWolfeStart(charges, units, run, spending.accountant, grounds)
 
     def _published_run(
         self,
@@ -171,7 +170,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
-    ) -> Run:
+    ) -> FrankWolfeStart:
         X, y = in_memory(rows)
         gram = gram_pays(len(X), units.n_candidates, n_iter=settings.steps)
         design = units.float_design(X, y, gram=gram)
@@ -186,12 +185,14 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             "errata": self.errata,
             "rows_disclosed": True,
         }
-        return lambda: optimise(settings, design, steps, noise), accountant, grounds
+        run = partial(optimise, settings, design, steps, noise)
+        return FrankWolfeStart(charges, units, run, accountant, grounds)
 
-    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
-        state = super()._state(units, solution)
-        density = float(np.mean(state["coef_"] != 0))
-        return state | {"path_": solution.path, "density_": density, "solver_": "frank-wolfe"}
+    def _state(
+        self, _units: PublicUnits, solution: Solution, coef: Array, _intercept: float
+    ) -> dict[str, Any]:
+        density = float(np.mean(coef != 0))
+        return {"path_": solution.path, "density_": density, "solver_": "frank-wolfe"}
 
     @property
     def _predicts_within(self) -> Array:
@@ -292,6 +293,27 @@ class SplitDefaults(NamedTuple):
     at: str | int
 
 
+def _schedule(
+    at: str | int | tuple[int, ...], n_iter: int | None
+) -> Callable[[int], frozenset[int]]:
+    """Return the iterations meant by "all", "last", every k-th (a number), or a list of them.
+
+    Their number may follow later (None), from a rule: every k-th of fewer than k iterations is then
+    the last, and a list is refused.
+    """
+    if isinstance(at, str):
+        return lambda n: frozenset(range(1, n + 1) if at == "all" else (n,))
+    every = at
+    if isinstance(at, tuple) and n_iter is None:
+        raise ValueError(message("parameter.iterations-unknown", name="screen_at"))
+    listed = at if isinstance(at, tuple) else (at,)
+    if n_iter is not None and not (listed and max(listed) <= n_iter):
+        raise ValueError(message("parameter.iterations", name="screen_at", n_iter=n_iter))
+    if isinstance(every, tuple):
+        return lambda _: frozenset(listed)
+    return lambda n: frozenset(range(min(every, n), n + 1, min(every, n)))
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
 class ScreeningFrankWolfe(PrivateFrankWolfe):
     """Private Frank-Wolfe with a private screening step; the budget is split between the two."""
@@ -304,15 +326,14 @@ class ScreeningFrankWolfe(PrivateFrankWolfe):
     proven: ClassVar[SplitDefaults]
     one_at_a_time: ClassVar[bool]
 
-    def _settings(self, unit: Unit) -> FrankWolfeSettings:
-        settings = super()._settings(unit)
+    def _settings(self, parameters: dict[str, Any], unit: Unit) -> FrankWolfeSettings:
+        settings = super()._settings(parameters, unit)
         usual = self.in_the_paper if settings.published else self.proven
-        share, delta_share = self.screening_share, self.screening_delta_share
-        at, n_iter = self.screen_at, settings.n_iter
+        at = parameters["screen_at"]
         part = Screening(
-            check.optional(check.share, "screening_share", share) or usual.share,
-            check.optional(check.share, "screening_delta_share", delta_share) or usual.delta_share,
-            check.schedule("screen_at", *((usual.at, None) if at is None else (at, n_iter))),
+            parameters["screening_share"] or usual.share,
+            parameters["screening_delta_share"] or usual.delta_share,
+            _schedule(usual.at, None) if at is None else _schedule(at, settings.n_iter),
             self.one_at_a_time,
         )
         return replace(settings, screening=part)
@@ -420,10 +441,9 @@ class FrankWolfeLasso(LinearModel):
     def fit(self, X: Any, y: Any) -> FrankWolfeLasso:
         """Fit the model. Nothing about it is private."""
         with base.refit(self):
-            radius = check.positive("radius", self.radius)
-            n_iter = check.whole("n_iter", self.n_iter)
-            check.choice("screening", self.screening, (None, *_RULES))
-            centre = check.flag("fit_intercept", self.fit_intercept)
+            parameters = checked_parameters(self)
+            radius, n_iter = checked("radius", self.radius), parameters["n_iter"]
+            centre = parameters["fit_intercept"]
             X, y = intake.rows_and_target(self, X, y)
             means = (X.mean(axis=0), y.mean()) if centre else (np.zeros(X.shape[1]), 0.0)
             design = choose_design(X - means[0], y - means[1], n_iter=n_iter)

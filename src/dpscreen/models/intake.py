@@ -26,8 +26,7 @@ from dpscreen.models.categories import (
     not_numbers,
     read_lazily,
 )
-from dpscreen.models.outcomes import as_outcomes, declared_classes, refuse_strangers
-from dpscreen.models.parameters import rows_per_unit
+from dpscreen.models.outcomes import as_outcomes, declared_classes, strangers
 from dpscreen.privacy.budget import ALL_ROWS, ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
@@ -35,7 +34,7 @@ from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.tables.arrow import frames_of, is_in_memory, is_stream
-from dpscreen.tables.check import RowsCheck
+from dpscreen.tables.check import RowsCheck, RowsReport
 from dpscreen.tables.reading import EncodedRows, available_memory
 from dpscreen.tables.scan import ScannedRows, rows_of
 from dpscreen.tables.schema import TableSchema
@@ -54,7 +53,6 @@ def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) ->
 
     A number that contradicts the rows is refused. Looks at no row.
     """
-    told = None if told is None else rows_per_unit(told)
     carried = getattr(X, "unit", None)  # of a frame, this may be a column
     if schema is not None:
         read = isinstance(X, StreamedRows | EncodedRows)
@@ -70,13 +68,11 @@ def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) ->
 
 def take_ids(
     estimator: BaseEstimator, X: Any, unit: Any, schema: TableSchema | None
-) -> tuple[Any, Integers | None, Unit]:
-    """Return the rows without their column of ids, the ids if there are any, and the unit.
+) -> tuple[Any, Integers, Unit]:
+    """Return the rows without their column of ids, the ids, and the unit.
 
     Ids are whole numbers, −1 where there is none.
     """
-    if unit is None:
-        return X, None, unit_of_rows(X, estimator.rows_per_unit, schema)
     if not estimator.averages_units:
         raise ValueError(message("unit.rows-count", model=type(estimator).__name__))
     if estimator.rows_per_unit is not None:
@@ -123,31 +119,18 @@ def aligned(y: Any, X: Any) -> Any:
     return y
 
 
-def checked(X: Any, schema: TableSchema | None, most_unreadable: float) -> Any:
-    """Return X, or the rows of a source, read once; raise `FormatFault` if they do not fit.
-
-    Rows that are encoded already, or on a cluster, are not checked.
-    """
-    report = None
-    if isinstance(X, ScannedRows):
-        report = X.check(most_unreadable)
-    elif schema is not None and is_in_memory(X) and not _is_dask(X):
-        report = schema.check(X, most_unreadable=most_unreadable)
-    elif schema is not None and is_stream(X):
-        counts = RowsCheck(schema)
-        X = rows_of(X, schema, counts)
-        report = counts.report(most_unreadable)
-    if report is not None:
-        report.stop(message("input.checked"))
-    return X
-
-
 def private_rows(
-    estimator: BaseEstimator, X: Any, y: Any, ids: Integers | None = None
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    ids: Integers | None = None,
+    most_unreadable: float | None = None,
 ) -> RowSource:
     """Return X and y as private rows, or say what is wrong without quoting them.
 
-    Targets that have classes are 0 and 1. With ids, the rows of a unit are together.
+    Targets that have classes are 0 and 1. With ids, the rows of a unit are together. Rows that a
+    schema reads here are checked, unless nobody says how many cells may be unreadable at most:
+    `FormatFault` says what does not fit.
     """
     y, schema = aligned(y, X), estimator.table_schema
     if estimator.family.n_classes:
@@ -157,12 +140,13 @@ def private_rows(
             if list(estimator.classes) not in ([0, 1], own.tolist()):
                 raise ValueError(message("classes.of-schema"))
             estimator.classes_ = own
-    y = y if isinstance(y, str) else _numbers(estimator, y)
-    rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y)
+        y = y if isinstance(y, str) else as_outcomes(y, estimator.classes_)
+    rows = (_rows if schema is None else _rows_of_schema)(estimator, X, y, most_unreadable)
     if rows.n_rows > MOST_ROWS:
         raise ValueError(message("input.too-many", most=MOST_ROWS))
-    if estimator.family.n_classes:
-        refuse_strangers(rows)
+    if estimator.family.n_classes and rows.target_total(strangers)[0]:
+        rows.close()  # nobody else will: a cluster would keep them
+        raise ValueError(message("classes.not-declared"))
     if ids is None:
         return rows
     if not isinstance(rows, ArrayRows):
@@ -175,34 +159,58 @@ def private_rows(
     return rows.where(kept).owned(ids[kept])
 
 
-def _numbers(estimator: BaseEstimator, y: Any) -> Any:
-    """Return the target, or a part of it, as numbers: 0 and 1 of classes."""
-    return as_outcomes(y, estimator.classes_) if estimator.family.n_classes else y
+def _stop_at_faults(report: RowsReport | None) -> None:
+    if report is not None:
+        report.stop(message("input.checked"))
 
 
-def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    """Return the rows of a raw table, as the schema of the estimator reads them."""
+def _rows_of_schema(
+    estimator: BaseEstimator, X: Any, y: Any, most_unreadable: float | None
+) -> RowSource:
+    """Return the rows of a raw table, as the schema of the estimator reads them.
+
+    Those on a cluster, and those that are encoded already, are not checked.
+    """
     schema = estimator.schema_
     if y is not None:
         raise ValueError(message("input.target-in-schema"))
     if is_frame(X) and _is_dask(X):
         return _dask_rows_of_schema(estimator, X)
     if is_stream(X):
-        X = rows_of(X, schema)
+        counts = RowsCheck(schema)
+        X = rows_of(X, schema, counts)
+        if most_unreadable is not None:
+            _stop_at_faults(counts.report(most_unreadable))
     elif is_in_memory(X):
+        if most_unreadable is not None:
+            _stop_at_faults(schema.check(X, most_unreadable=most_unreadable))
         X = schema.encode(X)
     elif not isinstance(X, StreamedRows | EncodedRows):
         raise ValueError(message("input.no-names"))
     names = X.reader.feature_names if isinstance(X, StreamedRows) else X.feature_names
     if names != schema.feature_names:
         raise ValueError(message("input.other-features"))
-    return _rows(estimator, X, None)
+    return _schema_rows(estimator, X, None, most_unreadable)
 
 
-def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+def _rows(estimator: BaseEstimator, X: Any, y: Any, most_unreadable: float | None) -> RowSource:
     if isinstance(X, StreamedRows | EncodedRows):
-        return _schema_rows(estimator, X, y)
-    if not isinstance(X, np.ndarray) and is_stream(X):
+        return _schema_rows(estimator, X, y, most_unreadable)
+    if isinstance(X, np.ndarray):
+        if estimator.categories:
+            raise ValueError(message("categories.need-a-frame"))
+        if (
+            isinstance(X, np.memmap)  # a large table of numbers, with a target beside it
+            and X.ndim == 2
+            and X.dtype.kind in "iuf"
+            and X.nbytes >= STREAMED_BYTES
+            and isinstance(y, np.ndarray)
+            and y.dtype.kind in "biuf"
+            and y.shape == (len(X),)
+        ):
+            return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
+        return ArrayRows(*_quietly(estimator, X, y=y, y_numeric=True))
+    if is_stream(X):
         with closing(frames_of(X)) as frames:
             return _spooled(estimator, frames, y)
     columns = frame_columns(X, estimator.categories)
@@ -215,23 +223,20 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
         return SparseRows(without_duplicates(rows), target)
     if _is_dask(X):
         return _dask_rows(estimator, X, y)
-    if (
-        isinstance(X, np.memmap)  # a large table of numbers, with a target beside it
-        and X.ndim == 2
-        and X.dtype.kind in "iuf"
-        and X.nbytes >= STREAMED_BYTES
-        and isinstance(y, np.ndarray)
-        and y.dtype.kind in "biuf"
-        and y.shape == (len(X),)
-    ):
-        return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*rows_and_target(estimator, X, y))
 
 
-def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any) -> RowSource:
+def _schema_rows(
+    estimator: BaseEstimator,
+    X: StreamedRows | EncodedRows,
+    y: Any,
+    most_unreadable: float | None,
+) -> RowSource:
     """Return rows that a schema read."""
     if y is not None:
         raise ValueError(message("input.target-in-file"))
+    if isinstance(X, ScannedRows) and most_unreadable is not None:
+        _stop_at_faults(X.check(most_unreadable))
     if estimator.categories is not None:
         raise ValueError(message("categories.of-schema"))
     estimator.missing_as_ = None  # they may have missing cells, which get a value
@@ -261,7 +266,10 @@ def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSour
         del estimator.columns_
 
     def arrays(frame: Any) -> tuple[Array, Array]:
-        return rows_and_target(estimator, frame.drop(columns=y), _numbers(estimator, frame[y]))
+        target = frame[y]
+        if estimator.family.n_classes:
+            target = as_outcomes(target, estimator.classes_)
+        return rows_and_target(estimator, frame.drop(columns=y), target)
 
     features, target = arrays(first)
     parts = chain([(features, target)], map(arrays, frames))
@@ -443,19 +451,15 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     options.setdefault("dtype", np.float64)
     if hasattr(estimator, "missing_as_"):
         options.setdefault("ensure_all_finite", "allow-nan")
-
-    def look() -> Any:
-        found = validate_data(estimator, X, **options)
-        if "y" not in options:
-            return found
-        rows, y = found
-        if y.dtype.kind not in "biuf":
-            raise ValueError("text or dates")
-        target = np.asarray(y, dtype=np.float64)
-        assert_all_finite(target, input_name="y")  # what was an object may be NaN now
-        return rows, target
-
-    return _without_quoting(look, X)
+    found = _without_quoting(partial(validate_data, estimator, X, **options), X)
+    if "y" not in options:
+        return found
+    rows, y = found
+    if y.dtype.kind not in "biuf":
+        raise ValueError(not_numbers("y", target=True))
+    target = np.asarray(y, dtype=np.float64)  # what was an object may be NaN now
+    _without_quoting(partial(assert_all_finite, target, input_name="y"), X)
+    return rows, target
 
 
 def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
@@ -474,9 +478,10 @@ def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
 def _refuse_text(X: Any, y: Any) -> None:
     """Refuse text by its type, whether or not this text would pass for numbers."""
     # Plain objects may be numbers, and are looked at one by one, later.
-    columns = _columns_but(lambda one: str(one).lower() == "object" or is_number(one), X)
-    if columns:
-        raise ValueError(not_numbers(columns))
+    if is_frame(X):
+        columns = _columns_but(lambda one: str(one).lower() == "object" or is_number(one), X)
+        if columns:
+            raise ValueError(not_numbers(columns))
     for name, values in (("X", X), ("y", y)):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
             raise ValueError(not_numbers(name, target=name == "y"))
@@ -489,14 +494,12 @@ def _without_values(text: str, X: Any) -> str:
         found = re.match(pattern, text)
         if found:
             return f"{found.group()}. {advice}".rstrip()
-    columns = _columns_but(is_number, X)
+    columns = _columns_but(is_number, X) if is_frame(X) else ""
     return not_numbers(columns or "X and y", target=not columns)
 
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
     """Name the columns of a data frame whose type does not fit: names are public."""
-    if not is_frame(X):
-        return ""
     names = [str(name) for name, one in zip(X.columns, X.dtypes, strict=True) if not fits(one)]
     return f"X, column {', '.join(names)}," if names else ""
 

@@ -53,12 +53,6 @@ class LinearModel(RegressorMixin, BaseEstimator):
         rows = sparse_alone(self, X) if sparse else rows_alone(self, X)
         return np.asarray(self._product(rows) + self.intercept_, dtype=np.float64)
 
-    def _line_state(self, coef: Array, intercept: float) -> dict[str, Any]:
-        """Return coefficients and intercept in the shapes of scikit-learn."""
-        if self.family.n_classes:
-            return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
-        return {"coef_": coef, "intercept_": intercept}
-
     def _product(self, rows: Any) -> Any:
         bounds, coef = self._clips_to, np.ravel(self.coef_)
         if bounds is None:

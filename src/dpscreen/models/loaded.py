@@ -74,8 +74,7 @@ columns_
     def _take(self, release: Release) -> None:
         self._from_file = release
         self.privacy_, self.fitted_by_ = release.statement, release.estimator
-        line = self._line_state(release.coefficients.copy(), release.intercept)
-        self.coef_, self.intercept_ = line["coef_"], line["intercept_"]
+        self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
         for name in ("n_iter", "n_rows", "path", "scale", "solver", "fallback"):
@@ -90,8 +89,9 @@ columns_
         self.n_features_in_ = len(names)
         if release.named:
             self.feature_names_in_ = np.array(names, dtype=object)
+        computed = () if release.table is None else ("inference",)
         for name in ("inference", "quality", "table"):
-            if getattr(release, name) is not None:
+            if getattr(release, name) is not None and name not in computed:
                 setattr(self, f"{name}_", getattr(release, name))
 
 

@@ -80,6 +80,7 @@ class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
 
     def _take(self, release: Release) -> None:
         super()._take(release)
+        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
         self.classes_ = np.array(release.classes)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen._core.messages import message
-from dpscreen.rows.source import RowSource
 
 STRANGER = 2.0
 """What stands for a label that is neither class."""
@@ -46,23 +45,6 @@ def as_outcomes(y: Any, classes: AnyArray) -> Any:
     if hasattr(y, "map_partitions"):
         meta = ("outcome", np.float64)
         return y.map_partitions(_outcomes_of_part, classes=classes, meta=meta)
-    return _outcomes(y, classes)
-
-
-def _outcomes_of_part(part: Any, classes: AnyArray) -> Any:
-    """Return the outcomes of a partition without raising: a worker's log would show the cells."""
-    try:
-        found = _outcomes(part, classes)
-    except Exception:
-        found = np.full(np.shape(part), STRANGER)
-    if not hasattr(part, "index"):
-        return found
-    import pandas as pd
-
-    return pd.Series(found, index=part.index, name="outcome", dtype=np.float64)
-
-
-def _outcomes(y: Any, classes: AnyArray) -> Array:
     labels = np.asarray(y)
     numeric = classes.dtype.kind in "biuf"
     if labels.dtype.kind in "biuf":
@@ -82,14 +64,19 @@ def _outcomes(y: Any, classes: AnyArray) -> Array:
     return np.array(listed, dtype=np.float64).reshape(labels.shape)
 
 
+def _outcomes_of_part(part: Any, classes: AnyArray) -> Any:
+    """Return the outcomes of a partition without raising: a worker's log would show the cells."""
+    try:
+        found = as_outcomes(part, classes)
+    except Exception:
+        found = np.full(np.shape(part), STRANGER)
+    if not hasattr(part, "index"):
+        return found
+    import pandas as pd
+
+    return pd.Series(found, index=part.index, name="outcome", dtype=np.float64)
+
+
 def strangers(y: Array) -> Integers:
     """Return how many targets are neither 0 nor 1."""
     return np.array([np.count_nonzero((y != 0) & (y != 1))], dtype=np.int64)
-
-
-def refuse_strangers(rows: RowSource) -> RowSource:
-    """Return the rows, or refuse targets that are neither class; nothing is booked yet."""
-    if rows.target_total(strangers)[0]:
-        rows.close()  # nobody else will: a cluster would keep them
-        raise ValueError(message("classes.not-declared"))
-    return rows

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,22 +14,6 @@ from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean
 from dpscreen.privacy.budget import ALL_ROWS
-
-T = TypeVar("T")
-
-
-def positive(name: str, value: Any) -> float:
-    """Return a positive, finite parameter as float."""
-    number = _real(name, value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(message("parameter.positive", name=name, given=value))
-    return number
-
-
-def optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
-    """Return a parameter that may be left out: None, or what the check makes of it."""
-    return None if value is None else check(name, value)
-
 
 MOST_STEPS = 20_000
 """With more, whole-number weights from a random start could outgrow 64 bits."""
@@ -41,94 +25,101 @@ MOST_ROWS_PER_UNIT = ALL_ROWS - 1
 """With more, the noise would exceed the range that float64 can resolve."""
 
 
-def size(name: str, value: Any) -> float:
-    """Return a positive parameter with which float64 can compute."""
-    number = positive(name, value)
-    if not LEAST <= number <= MOST:
-        raise ValueError(message("parameter.size", name=name, least=LEAST, most=MOST, given=value))
-    return number
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter may be: one of `words`, or of a kind and from `least` to `most`.
+
+    A number beyond these is refused with the message `code`. Where there may be `several`, it is
+    one, or a list of them.
+    """
+
+    kind: Any = None
+    code: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+    words: tuple[Any, ...] = ()
+    several: bool = False
 
 
-def share(name: str, value: Any) -> float:
-    """Return a parameter that lies strictly between 0 and 1."""
-    number = _real(name, value)
-    if not 0 < number < 1:
-        raise ValueError(message("parameter.share", name=name, given=value))
-    return number
+ABOVE_0, BELOW_1 = math.nextafter(0, 1), math.nextafter(1, 0)
+POSITIVE = Rule(Real, "positive", ABOVE_0, math.nextafter(math.inf, 0))
+SHARE = Rule(Real, "share", ABOVE_0, BELOW_1)
+SIZE = Rule(Real, "size", LEAST, MOST)
+COUNT = Rule(Integral, "least", 1)
+FLAG = Rule(bool)
+NAMES = Rule(str, several=True)
+KINDS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
+    Real: ("a number", float),
+    Integral: ("a whole number", int),
+    bool: ("True or False", bool),
+    str: ("a list of names of coefficients", str),
+}
+
+RULES = {
+    "epsilon": POSITIVE,
+    "delta": SHARE,
+    "radius": SIZE,
+    "clip": Rule(Real, "size", LEAST, MOST, words=(math.inf,)),
+    "row_norm": SIZE,
+    "n_iter": Rule(Integral, "between", 1, MOST_STEPS),
+    "max_features": COUNT,
+    "n_rows": Rule(Integral, "between", 1, MOST_ROWS),
+    "rows_per_unit": Rule(Integral, "between", 1, MOST_ROWS_PER_UNIT),
+    "fit_intercept": FLAG,
+    "quality": FLAG,
+    "standardize": Rule(bool, words=("auto",)),
+    "inference": Rule(words=("split",)),
+    "interest": NAMES,
+    "required": NAMES,
+    "calibration": Rule(words=("proven", "published")),
+    "start": Rule(words=("zero", "random")),
+    "screening": Rule(words=("published", "safe")),
+    "screening_share": SHARE,
+    "screening_delta_share": SHARE,
+    "screen_at": Rule(Integral, "least", 1, words=("all", "last"), several=True),
+    "n_features": COUNT,
+    "n_effects": COUNT,
+    "effects": POSITIVE,
+    "power": SHARE,
+    "repetitions": COUNT,
+}
+"""Rules of parameters, the same wherever a name is one; that of `solver` is with the solvers."""
+
+NEEDED = ("epsilon", "delta")
+"""Parameters for which no default is right."""
 
 
-def whole(name: str, value: Any, most: int | None = None) -> int:
-    """Return a whole number of at least one."""
+def checked_parameters(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that have a rule; None stays where it is the default."""
+    found = {}
+    for name in RULES:
+        if hasattr(type(model), name):
+            value, default = getattr(model, name), getattr(type(model), name)
+            left_out = value is None and default is None and name not in NEEDED
+            found[name] = None if left_out else checked(name, value)
+    return found
+
+
+def checked(name: str, value: Any) -> Any:
+    """Return a parameter as its rule has it: a float, int, bool or word, or a tuple of them."""
+    rule = RULES[name]
+    if isinstance(value, Hashable) and value in rule.words:
+        return value
+    if rule.several and isinstance(value, Iterable) and not isinstance(value, str):
+        return tuple(checked(name, one) for one in value)
+    if rule.kind is None or (isinstance(value, str) and rule.words):
+        known = ", ".join(map(repr, rule.words))
+        raise ValueError(message("parameter.choice", name=name, known=known, given=value))
     if value is None:
         raise ValueError(message("parameter.missing", name=name))
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(_wrong_type(name, "a whole number", value))
-    if value < 1:
-        raise ValueError(message("parameter.least", name=name, given=value))
-    number = int(value)
-    if most is not None and number > most:
-        raise ValueError(message("parameter.most", name=name, most=most, given=value))
-    return number
-
-
-steps = partial(whole, most=MOST_STEPS)
-"""A number of steps for which the 64 bits of exact sums suffice."""
-
-declared_rows = partial(whole, most=MOST_ROWS)
-"""A number of rows on which rules can rest."""
-
-
-def rows_per_unit(value: Any) -> int:
-    """Return k, the most rows that one unit has; 1 by default."""
-    return 1 if value is None else whole("rows_per_unit", value, MOST_ROWS_PER_UNIT)
-
-
-def choice(name: str, value: Any, options: tuple[str | None, ...]) -> Any:
-    """Return a parameter that must be one of a few words."""
-    if not any(value is option or value == option for option in options):
-        known = ", ".join(map(repr, options))
-        raise ValueError(message("parameter.choice", name=name, known=known, given=value))
-    return value
-
-
-def flag(name: str, value: Any) -> bool:
-    """Return a yes-or-no parameter."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(_wrong_type(name, "True or False", value))
-    return bool(value)
-
-
-def schedule(name: str, value: Any, n_iter: int | None) -> Callable[[int], frozenset[int]]:
-    """Return the iterations meant by "all", "last", every k-th (a number), or a list of them.
-
-    Their number may follow later (None), from a rule: every k-th of fewer than k iterations is then
-    the last, and a list is refused.
-    """
-    if isinstance(value, str):
-        choice(name, value, ("all", "last"))
-        return lambda n: frozenset(range(1, n + 1) if value == "all" else (n,))
-    several = isinstance(value, Iterable)
-    if several and n_iter is None:
-        raise ValueError(message("parameter.iterations-unknown", name=name))
-    listed = frozenset(whole(name, one) for one in (value if several else (value,)))
-    if n_iter is not None and not (listed and max(listed) <= n_iter):
-        raise ValueError(message("parameter.iterations", name=name, n_iter=n_iter))
-    if several:
-        return lambda _: listed
-    (every,) = listed
-    return lambda n: frozenset(range(min(every, n), n + 1, min(every, n)))
-
-
-def _real(name: str, value: Any) -> float:
-    if value is None:
-        raise ValueError(message("parameter.no-default", name=name))
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(_wrong_type(name, "a number", value))
-    return float(value)
-
-
-def _wrong_type(name: str, wanted: str, value: Any) -> str:
-    return message("parameter.type", name=name, wanted=wanted, given=type(value).__name__)
+    flag, (wanted, made) = isinstance(value, bool | np.bool_), KINDS[rule.kind]
+    if flag != (rule.kind is bool) or not (flag or isinstance(value, rule.kind)):
+        given = type(value).__name__
+        raise TypeError(message("parameter.type", name=name, wanted=wanted, given=given))
+    if rule.code and not rule.least <= value <= rule.most:
+        limits = {"least": rule.least, "most": rule.most}
+        raise ValueError(message(f"parameter.{rule.code}", name=name, given=value, **limits))
+    return made(value)
 
 
 def declared_bounds(
@@ -141,17 +132,18 @@ def declared_bounds(
     if isinstance(feature_bounds, Mapping):
         feature_bounds = _by_name(feature_bounds, names, zero_one)
     feature = np.tile((0.0, 1.0), (len(zero_one), 1))
-    if feature_bounds is not None or not zero_one.all():
-        pairs, n_numbers = _pairs("feature_bounds", feature_bounds), np.count_nonzero(~zero_one)
-        if pairs.shape == feature.shape:  # one for each feature
-            if (pairs[zero_one] != (0, 1)).any():
-                raise ValueError(message("bounds.of-levels"))
-            feature = pairs
-        elif pairs.shape in ((2,), (n_numbers, 2)):  # one for all numbers, or each of them
-            feature[~zero_one] = pairs
-        else:
-            raise ValueError(message("bounds.shape", n=n_numbers, shape=str(pairs.shape)))
-    target = _pairs("target_bounds", target_bounds)
+    if feature_bounds is None and zero_one.all():
+        feature_bounds = feature
+    pairs, target = _pairs("feature_bounds", feature_bounds), _pairs("target_bounds", target_bounds)
+    n_numbers = np.count_nonzero(~zero_one)
+    if pairs.shape == feature.shape:  # one for each feature
+        if (pairs[zero_one] != (0, 1)).any():
+            raise ValueError(message("bounds.of-levels"))
+        feature = pairs
+    elif pairs.shape in ((2,), (n_numbers, 2)):  # one for all numbers, or each of them
+        feature[~zero_one] = pairs
+    else:
+        raise ValueError(message("bounds.shape", n=n_numbers, shape=str(pairs.shape)))
     if target.shape != (2,):
         raise ValueError(message("bounds.target"))
     of_whom = [""] * len(feature) if names is None else [f" of {str(name)!r}" for name in names]
@@ -194,11 +186,3 @@ def _pairs(name: str, given: Any) -> Array:
         return np.asarray(given, dtype=np.float64)
     except (ValueError, TypeError):
         raise ValueError(message("bounds.no-pairs", name=name)) from None
-
-
-def names(name: str, value: Any) -> tuple[str, ...]:
-    """Return names of coefficients: one, or a list of them; none for None."""
-    given = (value,) if isinstance(value, str) else () if value is None else value
-    if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
-        raise TypeError(message("parameter.names", name=name))
-    return tuple(given)

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpscreen._core.arrays import Array
 from dpscreen._core.messages import message
-from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL
 from dpscreen.models.intervals import Inference, of_split
+from dpscreen.models.parameters import RULES, Rule
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules, split
@@ -33,6 +34,7 @@ SOLVERS: dict[str, Callable[[Task], Solution]] = {
     FREE_SCREEN: partial(solve_selected, run_of=ScreeningRun),
     "frank-wolfe": solve_frank_wolfe,
 }
+RULES["solver"] = Rule(words=("auto", *SOLVERS))
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -53,21 +55,12 @@ class SparseModel(ScalingModel):
 
     _takes_sparse = True
 
-    def _settings(self, unit: Unit) -> Choices:
-        check.choice("inference", self.inference, (None, "split"))
-        check.choice("solver", self.solver, ("auto", *SOLVERS))
+    def _settings(self, parameters: dict[str, Any], unit: Unit) -> Choices:
         if self.inference is not None and unit.rows_per_unit > 1:
             raise ValueError(message("fit.split-of-units", model=self.family.table.estimator))
         if self.inference is not None and self.offset is not None:
             raise ValueError(message("fit.split-with-offset", model=self.family.table.estimator))
-        return replace(
-            super()._settings(unit),
-            radius=check.optional(check.size, "radius", self.radius),
-            clip=check.optional(check.size, "clip", self.clip),
-            quality=check.flag("quality", self.quality),
-            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
-            max_features=check.optional(check.whole, "max_features", self.max_features),
-        )
+        return super()._settings(parameters, unit)
 
     def _spend(self, start: FitStart) -> None:
         """Release the model, with intervals if they were asked for and can be had."""
@@ -146,10 +139,12 @@ class SparseModel(ScalingModel):
         self._keep(MODEL, model.units, solution)
         return replace(task, design=model.design, spread=model.spread), model.units, solution
 
-    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+    def _state(
+        self, units: PublicUnits, solution: Solution, coef: Array, intercept: float
+    ) -> dict[str, Any]:
         n_features = len(units.feature_bounds)
         q_values = solution.q_values
-        return super()._state(units, solution) | {
+        return super()._state(units, solution, coef, intercept) | {
             "path_": solution.path,
             "selected_": solution.selected(n_features),
             "q_values_": np.ones(n_features) if q_values is None else q_values,

@@ -5,22 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen._core.messages import message
-from dpscreen.models import parameters as check
+from dpscreen._core.arrays import Array
 from dpscreen.models.base import Charges, FitStart, ScalingModel
-from dpscreen.models.delivery import MODEL, check_finite
+from dpscreen.models.delivery import MODEL
 from dpscreen.models.intervals import why_unidentified
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
 from dpscreen.models.regression_table import RegressionTable, constant_beside, places_of
 from dpscreen.models.table_model import TableModel
-from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
-from dpscreen.privacy.budget import Unit
+from dpscreen.privacy import ZCDP, Budget, Noise
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending
@@ -46,33 +43,19 @@ class TableEstimator(TableModel, ScalingModel):
     def __init_subclass__(cls) -> None:
         cls.table_rule = TableRule.of(cls.family)
 
-    def _settings(self, unit: Unit) -> Choices:
-        if unit.rows_per_unit > 1 and not unit.whole and unit.column is None:
-            raise ValueError(message("unit.unknown-owners", model=type(self).__name__))
-        for name in ("interest", "required"):
-            check.names(name, getattr(self, name))
-        return Choices(
-            intercept=check.flag("fit_intercept", self.fit_intercept),
-            n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
-            quality=check.flag("quality", self.quality),
-        )
-
     def _prepare(
         self, settings: Choices, charges: Charges, noise: Noise, rows: RowSource
-    ) -> Callable[[], PrivacyStatement]:
+    ) -> FitStart:
         assert charges.unit.rows_per_unit == 1 or rows.owners is not None, "unknown owners"
-        spend = super()._prepare(settings, charges, noise, rows)
-        self._places("interest"), self._places("required")
+        names = tuple(map(str, self.feature_names_out_))
+        start = replace(
+            super()._prepare(settings, charges, noise, rows),
+            interest=tuple(places_of(self.interest or (), names)),
+            required=tuple(places_of(self.required or (), names)),
+        )
         if settings.n_rows:
-            asked = _requested(settings.n_rows, rows, charges.budget, settings)
-            if (needs := table_needs(self.table_rule, asked)) is not None:
-                raise refused(asked, needs, instead=self.family.sparse.estimator)
-        return spend
-
-    def _places(self, parameter: str) -> tuple[int, ...]:
-        """Return the places of the coefficients that a parameter names; they are public."""
-        asked = check.names(parameter, getattr(self, parameter))
-        return tuple(places_of(asked, tuple(map(str, self.feature_names_out_))))
+            self._refuse(start, self.table_rule)
+        return start
 
     def _counted(self, start: FitStart) -> FitStart:
         """Release a noisy count, unless a number of rows is public, and refuse what it rules out.
@@ -99,15 +82,22 @@ class TableEstimator(TableModel, ScalingModel):
 
     def _refuse(self, start: FitStart, rule: TableRule) -> None:
         """Raise `TableRefused` if the rule, given what was released so far, excludes the table."""
-        charges, spending = start.charges, start.spending
-        n_rows = spending.regime.n_rows
-        asked = _requested(n_rows, start.rows, charges.budget, start.choices)
+        charges, rows = start.charges, start.rows
+        n_rows = start.spending.regime.n_rows
+        asked = RequestedTable(
+            n_rows,
+            rows.n_features,
+            charges.budget,
+            start.choices.intercept,
+            counted="row" if rows.owners is None else "unit",
+        )
         if (needs := table_needs(rule, asked)) is None:
             return
-        charged, delta = charges.booked, charges.budget.delta
-        self.n_rows_ = asked.n_rows
-        # At a large δ an ε of 0 may be certified, and is no budget.
-        statement = self._statement(start, Budget(max(charged.epsilon(delta), 1e-9), delta))
+        charged, delta, statement = charges.booked, charges.budget.delta, None
+        if charged.rho:
+            self.n_rows_ = n_rows
+            # At a large δ an ε of 0 may be certified, and is no budget.
+            statement = self._statement(start, Budget(max(charged.epsilon(delta), 1e-9), delta))
         counted, instead = start.choices.n_rows is None, self.family.sparse.estimator
         raise refused(asked, needs, charged, statement, counted=counted, instead=instead)
 
@@ -135,10 +125,10 @@ class TableEstimator(TableModel, ScalingModel):
             wide,
             family=self.family,
             constant=wide.task.start,
-            interest=self._places("interest"),
-            required=self._places("required"),
+            interest=start.interest,
+            required=start.required,
         )
-        self._take(wide, found, clustered=start.rows.owners is not None)
+        self._take(wide, found)
         if start.choices.quality:
             moves = found.predicting[: len(wide.scales)]
             spread = moves * wide.scales / wide.units.feature_half_widths
@@ -146,13 +136,15 @@ class TableEstimator(TableModel, ScalingModel):
             task = replace(wide.task, spending=start.spending, design=wide.single)
             self._measure(task, wide.units, found.predicting, scales, in_sample=True)
 
-    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+    def _state(
+        self, units: PublicUnits, solution: Solution, coef: Array, intercept: float
+    ) -> dict[str, Any]:
         """Return a table without intervals, until there is one with them."""
-        state, d = super()._state(units, solution), len(units.feature_bounds)
+        state, d = super()._state(units, solution, coef, intercept), len(coef)
         names, size = tuple(map(str, self.feature_names_out_)), units.n_candidates
         table = RegressionTable(
             names=names + (constant_beside(names),) * units.constant,
-            coefficients=np.append(state["coef_"], (state["intercept_"],) * units.constant),
+            coefficients=np.append(coef, (intercept,) * units.constant),
             covariance=np.zeros((size, size)),
             freedom=np.ones(size),
             clip_bias=np.zeros(size),
@@ -164,18 +156,16 @@ class TableEstimator(TableModel, ScalingModel):
             reasons=dict.fromkeys(range(d), "the fit failed numerically."),
             plain_errors=np.zeros(size),
         )
-        return state | {"table_": table, "inference_": table.inference(self.family)}
+        return state | {"table_": table}
 
-    def _take(self, wide: WideTask, found: TableRelease, *, clustered: bool) -> None:
+    def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
         units, offset = wide.units, wide.task.choices.offset
-        check_finite(
-            found.covariance, found.freedom, found.bias, found.plain, found.shift, wide.scales
-        )
         rounds = plan_of(self.family)
         n_steps = len(rounds.search + rounds.last)
         solution = Solution(found.predicting, n_steps, None, found.deviation)
-        self._keep(MODEL, units, solution)
+        others = found.covariance, found.freedom, found.bias, found.plain, found.shift
+        self._keep(MODEL, units, solution, *others, wide.scales)
         names = tuple(map(str, self.feature_names_out_))
         slopes, constant = units.in_users_units(found.weights)
         # Features without an interval that have bounds as 0 and 1, and may be numbers.
@@ -200,12 +190,6 @@ class TableEstimator(TableModel, ScalingModel):
             offset=frozenset(() if offset is None else (offset,)),
             plain_errors=found.plain,
         )
-        self.inference_ = self.table_.inference(self.family, clustered=clustered)
-
-
-def _requested(n_rows: int, rows: RowSource, budget: Budget, choices: Choices) -> RequestedTable:
-    counted = "row" if rows.owners is None else "unit"
-    return RequestedTable(n_rows, rows.n_features, budget, choices.intercept, counted)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

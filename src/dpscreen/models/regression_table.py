@@ -77,10 +77,10 @@ class WaldTest:
         return told + "".join(f"; not tested: {listed(of)}, {one}" for of, one in why if of)
 
 
-def places_of(asked: Sequence[str], names: Sequence[str]) -> list[int]:
+def places_of(asked: str | Sequence[str], names: Sequence[str]) -> list[int]:
     """Return where coefficients stand among names; a category stands for its levels."""
     found: list[int] = []
-    for name in asked:
+    for name in (asked,) if isinstance(asked, str) else asked:
         of = stands_for(name, names)
         if not of:
             raise ValueError(unknown("feature", name, names))

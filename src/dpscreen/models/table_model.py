@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.messages import message
 from dpscreen.models.contrasts import Baseline, ContrastResults, PredictionResults
+from dpscreen.models.intervals import Inference
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.regression_table import RegressionTable, TableReadings
 
@@ -23,6 +24,12 @@ class TableModel(TableReadings, PrivateLinearModel):
     table_: RegressionTable
     quality_: Any
     n_rows_: Any
+
+    @property
+    def inference_(self) -> Inference:
+        """Return the 95 % intervals, and what they mean; print it."""
+        of_units = self.privacy_.rows_per_unit > 1
+        return self._table.inference(self.family, clustered=of_units)
 
     @property
     def rsquared(self) -> float:

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.models import parameters as check
 from dpscreen.models.base import noise_source
+from dpscreen.models.parameters import checked
 from dpscreen.privacy import Budget
 from dpscreen.solvers import tukey as solvers
 from dpscreen.solvers.tukey import PureSpending
@@ -46,21 +46,17 @@ class TukeyEM:
     delta: float
     feature_bounds: Any
     target_bounds: Any
-    n_rows: int | None
+    n_rows: int
     random_state: Any = None
 
     def check_parameters(self) -> None:
         """Raise a ValueError for settings that cannot be used."""
-        Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta))
-        self._public_rows()
-
-    def _public_rows(self) -> int:
-        return check.whole("n_rows", self.n_rows)
+        Budget(checked("epsilon", self.epsilon), checked("delta", self.delta))
+        checked("n_rows", self.n_rows)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Release a model of the rows."""
         self.check_parameters()
-        rows = self._public_rows()
         # Features and target are mapped onto [−1, 1] by their bounds.
         bounds = self.feature_bounds_ = np.asarray(self.feature_bounds, dtype=np.float64)
         half_widths, middles = np.ptp(bounds, axis=1) / 2, bounds.mean(axis=1)
@@ -72,7 +68,7 @@ class TukeyEM:
         chosen = self._chosen(spending, mapped, target)
         centres = solvers.release_centres(spending, mapped[:, chosen])
         released = solvers.release_deep_model(
-            spending, mapped[:, chosen] - centres, target, n_rows=rows, delta=self.delta
+            spending, mapped[:, chosen] - centres, target, n_rows=self.n_rows, delta=self.delta
         )
         self.passed_ = released is not None
         weights, constant = np.zeros(mapped.shape[1]), 0.0
@@ -92,7 +88,7 @@ class TukeyEM:
     def _chosen(self, _spending: PureSpending, X: Array, _y: Array) -> Integers:
         """Return all features; none where the test would fail with them, by public numbers."""
         n_weights = X.shape[1] + 1
-        fits = solvers.affordable(self._public_rows(), n_weights, self.epsilon, self.delta)
+        fits = solvers.affordable(self.n_rows, n_weights, self.epsilon, self.delta)
         return np.arange(X.shape[1] if fits else 0)
 
 
@@ -110,7 +106,7 @@ class KendallTukeyEM(TukeyEM):
     """
 
     def _chosen(self, spending: PureSpending, X: Array, y: Array) -> Integers:
-        count = solvers.n_chosen(self._public_rows(), X.shape[1], self.epsilon, self.delta)
+        count = solvers.n_chosen(self.n_rows, X.shape[1], self.epsilon, self.delta)
         if count in (0, X.shape[1]):
             return np.arange(count)
         share = spending.left * solvers.KENDALL_SHARE

@@ -15,7 +15,7 @@ from multiprocessing import active_children, get_context, parent_process
 
 from dpscreen._core.arrays import threads
 from dpscreen._core.messages import message
-from dpscreen.models.base import one_blas_thread
+from dpscreen.models.base import blas_threads
 from dpscreen.paper.data import available, dataset, how_to_get
 from dpscreen.paper.experiments import Experiment, fingerprint_of
 from dpscreen.paper.results import ResultStore, RowKey, StudyError, StudyRun, TrialRow
@@ -153,7 +153,7 @@ def compute(todo: Sequence[Job], workers: int) -> Generator[tuple[Job, Outcome],
 
 def _run_job(job: Job) -> Outcome:
     try:
-        with one_blas_thread():  # so that sums have one order only
+        with blas_threads().limit(limits=1):  # so that sums have one order only
             return list(job.experiment.run(job.trial, job.methods))
     except DataError as error:
         return str(error)

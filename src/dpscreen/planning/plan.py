@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.messages import message, unknown
 from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, whole_percent
 from dpscreen.families import FAMILIES, GAUSSIAN
-from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow
+from dpscreen.models.parameters import checked
 from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
 from dpscreen.planning.compare import draw, power_lines
@@ -294,8 +294,8 @@ def plan_of(
     progress: simulation.Progress | None = None,
 ) -> Plan:
     """Simulate a setting of `setting_of` with effects of these sizes; as `plan` otherwise."""
-    check.share("power", power)
-    if repetitions is not None and check.whole("repetitions", repetitions) < 2:
+    checked("power", power)
+    if repetitions is not None and checked("repetitions", repetitions) < 2:
         raise ValueError(message("plan.repetitions"))
     count = repetitions or simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
     rows = simulation.simulated_power(
@@ -393,7 +393,7 @@ def plan_for(
         size,
         low=searched[0],
         high=searched[1],
-        power=check.share("power", power),
+        power=checked("power", power),
         seed=random_state,
     )
     return Needed(name, value, searched, size, power, setting)
@@ -418,21 +418,21 @@ def setting_of(
     if family not in FAMILIES:
         raise ValueError(unknown("family", family, tuple(FAMILIES)))
     return Setting(
-        check.whole("n_rows", n_rows),
-        check.whole("n_features", n_features),
-        check.positive("epsilon", epsilon),
-        check.share("delta", delta),
-        n_effects=check.optional(check.whole, "n_effects", n_effects) or 0,
-        max_features=check.optional(check.whole, "max_features", max_features),
+        checked("n_rows", n_rows),
+        checked("n_features", n_features),
+        checked("epsilon", epsilon),
+        checked("delta", delta),
+        n_effects=0 if n_effects is None else checked("n_effects", n_effects),
+        max_features=None if max_features is None else checked("max_features", max_features),
         family=family,
-        rows_per_unit=check.whole("rows_per_unit", rows_per_unit),
+        rows_per_unit=checked("rows_per_unit", rows_per_unit),
         **more,
     )
 
 
 def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ...]:
     """Return sizes of effect in order, or say why they cannot be simulated."""
-    sizes = tuple(sorted({check.positive("effects", effect) for effect in effects}))
+    sizes = tuple(sorted({checked("effects", effect) for effect in effects}))
     if not sizes:
         raise ValueError(message("plan.no-effects"))
     if setting.kind.simulated_dispersion(setting.explained(sizes[-1])) < 1 - MOST_EXPLAINED:

@@ -27,7 +27,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Mask, clamp
 from dpscreen._core.words import FALSE_RATE
 from dpscreen.models import BoundsWarning
-from dpscreen.models.base import FitStart, one_blas_thread
+from dpscreen.models.base import FitStart, blas_threads
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
 from dpscreen.planning.methods import METHODS, FitRequest, estimator
@@ -173,7 +173,7 @@ def measured(contest: Contest, numbers: range, seed: str, tick: Tick = no_tick) 
     """Fit every entry to the same simulated tables."""
     found: Measured = {entry: [] for entry in contest.entries}
     scale = Scale.of(contest.setting.regime)
-    with one_blas_thread():
+    with blas_threads().limit(limits=1):
         for number in numbers:
             table = simulated_table(contest.setting, scale, f"{seed}/{number}")
             for (method, epsilon, effect), fits in found.items():
