@@ -29,11 +29,11 @@ from dpscreen.models.categories import declared_levels
 from dpscreen.models.delivery import (
     CENTRE,
     MODEL,
+    PASSED_ON,
     PATH,
     START,
     BoundsNote,
     FallbackWarning,
-    completed,
     fallback_words,
 )
 from dpscreen.models.intake import private_rows, take_ids, unit_of_rows
@@ -368,12 +368,39 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Whatever parameters can make fail must fail here: nothing is booked yet, and no noise drawn.
         """
 
-    @abstractmethod
     def _deliver(self, start: Any) -> PrivacyStatement:
         """Spend the budget, release the model and account for it.
 
-        Where released numbers fail, what was held last stays (`delivery.completed`).
+        Where released numbers fail, what was held last stays. The failure is dropped with its text
+        and its frames, which may hold rows. Interrupts and failures of the machine are passed on,
+        and the estimator is then unfitted; what was booked stays booked.
         """
+        with blas_threads().limit(limits=1):  # several wait for each other; sums have a pool
+            start = self._counted(start)
+            units = start.units
+            nothing = Solution(np.zeros(units.n_candidates), 0, None, units.target_bound)
+            self._keep(START, units, nothing)
+            try:
+                with np.errstate(divide="warn", over="warn", invalid="warn", under="ignore"):
+                    self._spend(start)
+                self.fallback_ = None
+            except PASSED_ON:
+                raise
+            except Exception:
+                pass
+            return self._statement(start, start.charges.budget)
+
+    def _counted(self, start: Any) -> Any:
+        """Release what comes before any model, such as the number of rows."""
+        return start
+
+    @abstractmethod
+    def _spend(self, start: Any) -> None:
+        """Release the model, and hold each whole one on the way (`_keep`)."""
+
+    @abstractmethod
+    def _statement(self, start: Any, budget: Budget) -> PrivacyStatement:
+        """Return the statement of all that was released, wherever the fit ended."""
 
     def _keep(
         self, stage: str, units: PublicUnits, solution: Solution, *others: Array | float
@@ -477,17 +504,8 @@ class ScalingModel(PrivateEstimator[Choices]):
             target_unit=unit,
             predictor_at=predictor,
         )
+        self.bounds_notes_ = ()
         return FitStart(charges, choices, bounds, units, spending, rows)
-
-    def _deliver(self, start: FitStart) -> PrivacyStatement:
-        with blas_threads().limit(limits=1):  # several wait for each other; sums have a pool
-            start, units = self._counted(start), start.units
-            self.bounds_notes_ = ()
-            nothing = Solution(np.zeros(units.n_candidates), 0, None, units.target_bound)
-            self._keep(START, units, nothing)
-            if completed(partial(self._spend, start)):
-                self.fallback_ = None
-            return self._statement(start, start.charges.budget)
 
     def _place_of_offset(self) -> int:
         """Return which feature is the offset."""
@@ -569,7 +587,6 @@ class ScalingModel(PrivateEstimator[Choices]):
         )
 
     def _statement(self, start: FitStart, budget: Budget) -> PrivacyStatement:
-        """Return the statement of all that was released, wherever the fit ended."""
         public = self._public_facts()
         if start.choices.n_rows is not None:
             public = (*public, f"n_rows, {self.n_rows_}, on which the rules rest")

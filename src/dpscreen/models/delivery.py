@@ -3,16 +3,13 @@
 What is released is held at once, as a whole model in the user's units: at first a constant from the
 declared bounds, then one at the released centre, then the path, then all coefficients. Where what
 follows fails numerically, the last of these stays, and says so. All code that computes on released
-numbers runs through `completed`, and nowhere else is such a failure caught
+numbers runs in `PrivateEstimator._deliver`, and nowhere else is such a failure caught
 (docs/theory/mechanisms.md, Lemma 7: whether it fails is a function of released numbers).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
 
 from dpscreen._core.messages import message
 from dpscreen._core.words import plain
@@ -62,19 +59,3 @@ class FallbackWarning(UserWarning):
 def fallback_words(stage: str) -> str:
     """Say what became of a fit that failed numerically."""
     return message("fit.fallback", kept=message(f"fallback.{stage}"))
-
-
-def completed(spend: Callable[[], None]) -> bool:
-    """Run what releases, and return whether it came to its end.
-
-    A failure is dropped with its text and its frames, which may hold rows. Interrupts and failures
-    of the machine are passed on, and the estimator is then unfitted; what was booked stays booked.
-    """
-    try:
-        with np.errstate(divide="warn", over="warn", invalid="warn", under="ignore"):
-            spend()
-    except PASSED_ON:
-        raise
-    except Exception:
-        return False
-    return True

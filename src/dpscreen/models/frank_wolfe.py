@@ -16,11 +16,17 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.messages import message
 from dpscreen.models import base, intake
 from dpscreen.models.base import EXACT, Charges, PrivateEstimator
-from dpscreen.models.delivery import MODEL, START, completed
+from dpscreen.models.delivery import MODEL
 from dpscreen.models.intake import in_memory
 from dpscreen.models.linear import LinearModel
 from dpscreen.models.parameters import checked, checked_parameters
-from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
+from dpscreen.privacy import (
+    Accountant,
+    Budget,
+    Noise,
+    PrivacyStatement,
+    PublishedCalibrationWarning,
+)
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import choose_design, gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
@@ -113,21 +119,17 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             settings, radius=settings.radius or half, clip=settings.clip or CLIPPED * half
         )
         build = self._published_run if settings.published else self._proven_run
-        return build(settings, charges, noise, rows, units)
-
-    def _deliver(self, start: FrankWolfeStart) -> PrivacyStatement:
         self.screened_ = np.zeros((0, 2), dtype=np.int64)
-        nothing = np.zeros(start.units.n_candidates)
-        self._keep(START, start.units, Solution(nothing, 0, None, 0.0))
-        if completed(partial(self._spend, start)):
-            self.fallback_ = None
-        return PrivacyStatement.of(start.charges.budget, start.accountant, **start.grounds)
+        return build(settings, charges, noise, rows, units)
 
     def _spend(self, start: FrankWolfeStart) -> None:
         trail = start.run()
         solution = Solution(trail.weights, trail.n_iter, trail.path, 0.0)
         self._keep(MODEL, start.units, solution)
         self.screened_ = trail.screened
+
+    def _statement(self, start: FrankWolfeStart, budget: Budget) -> PrivacyStatement:
+        return PrivacyStatement.of(budget, start.accountant, **start.grounds)
 
     def _proven_run(
         self,

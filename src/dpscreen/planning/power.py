@@ -27,7 +27,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Mask, clamp
 from dpscreen._core.words import FALSE_RATE
 from dpscreen.models import BoundsWarning
-from dpscreen.models.base import FitStart, blas_threads
+from dpscreen.models.base import FitStart, ScalingModel, blas_threads
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.models.refits import RefitWarning
 from dpscreen.planning.methods import METHODS, FitRequest, estimator
@@ -431,9 +431,9 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
 
 def set_thinning(model: Any, thinning: float) -> None:
     """Let a model's rules use the sampling errors of all rows, not of the simulated ones."""
-    counted = getattr(model, "_counted", None)
-    if counted is None or thinning == 1:
+    if not isinstance(model, ScalingModel) or thinning == 1:
         return
+    counted = model._counted
 
     def thinned(start: FitStart) -> FitStart:
         start = counted(start)
