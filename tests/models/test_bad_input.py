@@ -39,41 +39,43 @@ BAD_PARAMETERS = [
     ("target_bounds", None), ("target_bounds", (2, 2)), ("target_bounds", (3, 2)),
     ("target_bounds", (0, np.inf)), ("target_bounds", [(0, 1)] * 6), ("target_bounds", "xy"),
     ("fit_intercept", "yes"), ("fit_intercept", 1),
+    ("rows_per_unit", 0), ("rows_per_unit", -1), ("rows_per_unit", 2**21),
+    ("rows_per_unit", 1.5), ("rows_per_unit", True), ("rows_per_unit", "two"),
     ("calibration", "exact"), ("calibration", None),
     ("start", "ones"), ("start", 0),
     ("random_state", -1), ("random_state", 1.5), ("random_state", True),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
-def test_bad_parameter_is_named(private_class, rows, name, value):
-    model = private_class(**PUBLIC | {name: value})
-    with pytest.raises((ValueError, TypeError), match=name):
-        model.fit(*rows)
-    assert_unfitted(model)
+SHARED = [
+    ("epsilon", -1), ("delta", 1.5), ("n_rows", 0), ("quality", "yes"), ("feature_bounds", None),
+    ("target_bounds", (1, 0)), ("rows_per_unit", 2**21), ("rows_per_unit", True),
+]  # fmt: skip
+OF_ONE = [
+    (DPFrankWolfe, "clip", 0), (DPFrankWolfe, "clip", -np.inf),
+    (RNMScreen, "screening_share", 0), (RNMScreen, "screening_share", 1),
+    (RNMScreen, "screening_delta_share", 1.0),
+    (ADPScreen, "screen_at", "first"), (ADPScreen, "screen_at", 6),
+    (ADPScreen, "screen_at", [1, 9]), (ADPScreen, "screen_at", []),
+    (ADPScreen, "screen_at", [0]), (ADPScreen, "screen_at", 1.5),
+    (PrivateLasso, "radius", 0), (PrivateLasso, "n_iter", 0), (PrivateLasso, "clip", np.nan),
+    (PrivateLasso, "row_norm", -2), (PrivateLasso, "max_features", 0),
+    (PrivateLasso, "standardize", "yes"), (PrivateLasso, "solver", "lars"),
+    (PrivateLasso, "inference", "bootstrap"),
+    (PrivateOLS, "rows_per_unit", 2), (PrivateOLS, "interest", 3), (PrivateOLS, "required", [3]),
+    *((kind, *one) for kind in (PrivateLasso, PrivateOLS) for one in SHARED),
+    *((kind, *one) for kind in (DPFrankWolfe, RNMScreen, ADPScreen) for one in BAD_PARAMETERS),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "value"),
-    [
-        (DPFrankWolfe, "clip", 0),
-        (DPFrankWolfe, "clip", -np.inf),
-        (RNMScreen, "screening_share", 0),
-        (RNMScreen, "screening_share", 1),
-        (RNMScreen, "screening_delta_share", 1.0),
-        (ADPScreen, "screen_at", "first"),
-        (ADPScreen, "screen_at", 6),
-        (ADPScreen, "screen_at", [1, 9]),
-        (ADPScreen, "screen_at", []),
-        (ADPScreen, "screen_at", [0]),
-        (ADPScreen, "screen_at", 1.5),
-    ],
-)
-def test_bad_parameter_of_one_estimator_is_named(rows, kind, name, value):
-    model = kind(**PUBLIC | {name: value})
+@pytest.mark.parametrize(("kind", "name", "value"), OF_ONE)
+def test_a_bad_parameter_is_named_before_anything_is_spent(rows, kind, name, value, tmp_path):
+    known = kind().get_params()
+    model = kind(**{key: one for key, one in PUBLIC.items() if key in known} | {name: value})
     with pytest.raises((ValueError, TypeError), match=name):
-        model.fit(*rows)
+        model.fit(*rows, ledger=tmp_path / "ledger.db")
     assert_unfitted(model)
+    assert not (tmp_path / "ledger.db").exists()
 
 
 def test_clip_does_not_belong_to_the_published_calibration(rows):

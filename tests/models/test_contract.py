@@ -75,45 +75,6 @@ def test_pipeline_clone_and_grid_search(private_class, rows):
         check_is_fitted(copy)
 
 
-REFUSED = [
-    ({"epsilon": -1}, "epsilon"),
-    ({"delta": 1.5}, "delta"),
-    ({"n_rows": 0}, "n_rows"),
-    ({"quality": "yes"}, "quality"),
-    ({"feature_bounds": None}, "feature_bounds"),
-    ({"target_bounds": (1, 0)}, "target_bounds"),
-]
-LASSO_REFUSED = [
-    ({"radius": 0}, "radius"),
-    ({"n_iter": 0}, "n_iter"),
-    ({"clip": float("nan")}, "clip"),
-    ({"row_norm": -2}, "row_norm"),
-    ({"max_features": 0}, "max_features"),
-    ({"standardize": "yes"}, "standardize"),
-    ({"solver": "lars"}, "solver"),
-    ({"inference": "bootstrap"}, "inference"),
-]
-OLS_REFUSED = [
-    ({"rows_per_unit": 2}, "in place of rows_per_unit"),
-    ({"n_rows": 100}, "about .+ rows.*Nothing was charged"),
-]
-
-
-@pytest.mark.parametrize(
-    ("kind", "given", "message"),
-    [
-        *((PrivateLasso, *one) for one in (*REFUSED, *LASSO_REFUSED)),
-        *((PrivateOLS, *one) for one in (*REFUSED, *OLS_REFUSED)),
-    ],
-)
-def test_bad_parameters_are_named_before_anything_is_spent(rows, kind, given, message, tmp_path):
-    model = kind(**SETTING | given)
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(*rows, ledger=tmp_path / "ledger.db")
-    assert not hasattr(model, "coef_")
-    assert not (tmp_path / "ledger.db").exists()
-
-
 def test_a_table_refuses_sparse_rows(rows):
     X, y = rows
     with pytest.raises(TypeError, match="toarray"):
