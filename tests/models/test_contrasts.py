@@ -201,24 +201,14 @@ def test_arrays_and_no_constant():
         ("age * dose = 0", "is not a linear hypothesis"),
         ("age +", "is not a linear hypothesis"),
         ([[1.0, 2.0]], "L must have 5 columns"),
-    ],
-)
-def test_hypotheses_that_cannot_be_tested(linear, wrong, told):
-    with pytest.raises(ValueError, match=told):
-        linear.t_test(wrong)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
         (("age", 30, 90), "declared from 20 to 80"),
         (("agee", 30, 40), "did you mean 'age'"),
         (("ward", "A", "Q"), "has no level 'Q'"),
     ],
 )
-def test_moves_that_are_not_declared(linear, wrong, told):
+def test_hypotheses_and_moves_that_cannot_be_tested(linear, wrong, told):
     with pytest.raises(ValueError, match=told):
-        linear.effect(*wrong)
+        linear.effect(*wrong) if isinstance(wrong, tuple) else linear.t_test(wrong)
 
 
 def test_names_with_operators_are_read_as_printed():

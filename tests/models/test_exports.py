@@ -64,13 +64,20 @@ def test_the_tables_try_something(raw):
     assert (typed(raw.texts, raw.which).isna().mean() > 0.05).all()
 
 
-@pytest.mark.parametrize(("dialect", "run"), [("sqlite", by_sqlite), ("duckdb", by_duckdb)])
-def test_sql_predicts_from_raw_cells(raw, dialect, run):
-    if dialect == "duckdb":
-        pytest.importorskip("duckdb")
-    formula = raw.model.to_formula("sql", dialect=dialect)
+@pytest.mark.parametrize(
+    ("language", "run"),
+    [
+        ("sqlite", by_sqlite),
+        ("duckdb", by_duckdb),
+        pytest.param("r", by_r, marks=[needs_r, pytest.mark.other_software]),
+    ],
+)
+def test_a_formula_predicts_from_raw_cells(raw, language, run, tmp_path):
+    given = ("r",) if language == "r" else ("sql",)
+    more, home = ({}, (tmp_path,)) if language == "r" else ({"dialect": language}, ())
+    formula = raw.model.to_formula(*given, **more)
     for table, expected in raw.tables():
-        np.testing.assert_allclose(run(formula, table), expected, **CLOSE)
+        np.testing.assert_allclose(run(formula, table, *home), expected, **CLOSE)
 
 
 def test_a_pipeline_predicts_from_raw_cells_without_this_package(raw):
@@ -82,26 +89,14 @@ def test_a_pipeline_predicts_from_raw_cells_without_this_package(raw):
         np.testing.assert_allclose(found, expected, **CLOSE)
 
 
-@needs_r
-@pytest.mark.other_software
-def test_r_predicts_from_raw_cells(raw, tmp_path):
-    formula = raw.model.to_formula("r")
-    for table, expected in raw.tables():
-        np.testing.assert_allclose(by_r(formula, table, tmp_path), expected, **CLOSE)
-
-
-def test_onnx_holds_no_constant_that_nothing_uses(raw):
+def test_onnx_predicts_from_raw_cells_and_holds_no_constant_that_nothing_uses(raw):
     """ONNX Runtime warned of each, to whoever loaded the model."""
-    onnx = pytest.importorskip("onnx")
-    graph = onnx.load_from_string(raw.model.to_onnx()).graph
-    used = {name for node in graph.node for name in node.input}
-    assert {one.name for one in graph.initializer} <= used
-
-
-def test_onnx_predicts_from_raw_cells(raw):
-    pytest.importorskip("onnxruntime")
+    onnx, _ = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     content, table = raw.model.to_onnx(), typed(raw.texts, raw.which)
     np.testing.assert_allclose(by_onnx(content, table), raw.expected, **CLOSE)
+    graph = onnx.load_from_string(content).graph
+    used = {name for node in graph.node for name in node.input}
+    assert {one.name for one in graph.initializer} <= used
 
 
 @needs_office

@@ -43,23 +43,6 @@ class Middle(ScalingModel):
     row_norm = None
     standardize = False
 
-    def __init__(
-        self,
-        *,
-        epsilon=None,
-        delta=None,
-        feature_bounds=None,
-        target_bounds=None,
-        fit_intercept=True,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-
     def _solve(self, task, _rows):
         weights, cost = np.zeros(task.design.n_features), task.spending.remaining
         clip = 3 * task.deviation

@@ -74,12 +74,6 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
     np.testing.assert_equal(fitted.rsquared, fitted.quality_.r2)  # NaN where it is not told
 
 
-@pytest.mark.parametrize("name", ["fittedvalues", "resid"])
-def test_nothing_is_kept_of_single_rows(fitted, name):
-    with pytest.raises(AttributeError, match="a number for each private row"):
-        getattr(fitted, name)
-
-
 def test_r_squared_is_told_only_if_it_was_paid_for_and_noise_leaves_it(fitted):
     other = copy.copy(fitted)
     other.quality_ = replace(fitted.quality_, r2=math.nan, r2_reason="noise")

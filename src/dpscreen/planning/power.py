@@ -440,7 +440,7 @@ def set_thinning(model: Any, thinning: float) -> None:
         regime = replace(start.spending.regime, thinning=thinning)
         return replace(start, spending=replace(start.spending, regime=regime))
 
-    vars(model)["_counted"] = thinned
+    model.__dict__["_counted"] = thinned
 
 
 class RoughNoise(SeededNoise):
