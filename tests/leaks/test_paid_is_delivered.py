@@ -267,15 +267,15 @@ def test_a_failure_keeps_the_last_state_that_was_released(options, expected, mon
 def test_a_number_that_is_not_finite_is_no_model(case, monkeypatch):
     X, y = some_rows(case)
     model = case.model(epsilon=40.0)
-    state, seen = type(model)._state, []
+    keep, seen = type(model)._keep, []
 
-    def spoilt(self, units, solution):
+    def spoilt(self, stage, units, solution, *others):
         seen.append(solution)
         if len(seen) > 1:
             solution.weights[0] = np.nan
-        return state(self, units, solution)
+        keep(self, stage, units, solution, *others)
 
-    monkeypatch.setattr(type(model), "_state", spoilt)
+    monkeypatch.setattr(type(model), "_keep", spoilt)
     model, told = fitted(model, X, y)
     assert model.fallback_ == START
     assert told
