@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpscreen._core.messages import message
-from dpscreen._core.pictures import environment
-from dpscreen._core.words import markdown, number, plain
-from dpscreen.models.explain import explanation_of
+from dpscreen._core.words import number, plain
+from dpscreen.models.explain import explanation_of, texts
 from dpscreen.models.release import Release, about_facts, promise_of
 from dpscreen.models.summary import Summary, summary_of
 
@@ -35,11 +34,8 @@ class NoEntry(ValueError):
 
 
 def _filled(template: str, release: Release, **more: Any) -> str:
-    settings = environment("dpscreen.models").overlay(autoescape=False)
-    settings.filters |= {"md": markdown, "number": number}
-    statement = release.statement
-    found = settings.get_template(template).render(release=release, statement=statement, **more)
-    return found.rstrip("\n")
+    filled = texts().get_template(template)
+    return filled.render(release=release, statement=release.statement, **more).rstrip("\n")
 
 
 def model_card_of(release: Release) -> str:

@@ -107,13 +107,6 @@ def _effect(
     return interval.coefficient * step, (interval.low * step, interval.high * step)
 
 
-def _rows(release: Release) -> str:
-    if release.n_rows is None:
-        return NONE
-    many = number(release.n_rows, digits=12)
-    return f"about {many}" if release.rows_are_counted else f"{many} (declared)"
-
-
 def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "method", tuple(plain(one.estimator) for one in releases)
     yield "target", tuple(plain(one.target or NONE) for one in releases)
@@ -122,7 +115,7 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
     yield "epsilon", tuple(f"{one.statement.epsilon:g}" for one in releases)
     yield "delta", tuple(f"{one.statement.delta:g}" for one in releases)
     yield "promise holds", tuple("yes" if one.statement.holds else "NO" for one in releases)
-    yield "rows", tuple(map(_rows, releases))
+    yield "rows", tuple(one.n_rows_words or NONE for one in releases)
     yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
     if any(one.scale_of_effects != LINEAR for one in releases):
         # All are compared as they were fitted.

@@ -15,6 +15,7 @@ from dpscreen._core.words import (
     YEAR,
     how_many,
     listed,
+    markdown,
     number,
     percent_at_most,
     plain,
@@ -57,16 +58,18 @@ def sentences(release: Release, paragraph: str, **more: Any) -> list[str]:
         "notes": release.bounds_notes or (),
         **more,
     }
-    text = getattr(_template().make_module(shown), paragraph)()
+    text = getattr(texts().get_template("explain.txt").make_module(shown), paragraph)()
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 @cache
-def _template() -> Any:
+def texts() -> Any:
+    """Return where the templates of texts are, with the words that they use."""
     settings = environment("dpscreen.models").overlay(autoescape=False)
     settings.filters |= {
         "how_many": how_many,
         "listed": listed,
+        "md": markdown,
         "name_in": lambda j, release: plain(release.names[j]),
         "number": number,
         "percent_at_most": percent_at_most,
@@ -81,7 +84,7 @@ def _template() -> Any:
         "per_cent": PER_CENT,
         "year": YEAR,
     }
-    return settings.get_template("explain.txt")
+    return settings
 
 
 def _span(release: Release) -> str:

@@ -17,7 +17,6 @@ from dpscreen._core.messages import message
 from dpscreen.models import base, intake
 from dpscreen.models.base import EXACT, Charges, PrivateEstimator
 from dpscreen.models.delivery import MODEL
-from dpscreen.models.intake import in_memory
 from dpscreen.models.linear import LinearModel
 from dpscreen.models.parameters import checked, checked_parameters
 from dpscreen.privacy import (
@@ -29,7 +28,7 @@ from dpscreen.privacy import (
 )
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import choose_design, gram_pays
-from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.rows.source import ArrayRows, PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution, Spending
 from dpscreen.solvers.frank_wolfe import frank_wolfe, steepest_vertex, wolfe_gap, zero_start
@@ -173,7 +172,9 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         rows: RowSource,
         units: PublicUnits,
     ) -> FrankWolfeStart:
-        X, y = in_memory(rows)
+        if not isinstance(rows, ArrayRows):
+            raise ValueError(message("published.rows"))
+        X, y = rows.X, rows.y
         gram = gram_pays(len(X), units.n_candidates, n_iter=settings.steps)
         design = units.float_design(X, y, gram=gram)
         accountant = Accountant(noise, limit=None, unit=charges.unit)

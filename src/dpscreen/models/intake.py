@@ -332,13 +332,6 @@ def is_sparse(X: Any, columns: FrameColumns | None = None) -> bool:
     return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
 
 
-def in_memory(rows: RowSource) -> tuple[Array, Array]:
-    """Return X and y of rows that are in memory."""
-    if not isinstance(rows, ArrayRows):
-        raise ValueError(message("published.rows"))
-    return rows.X, rows.y
-
-
 def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | None) -> RowSource:
     """Set on the estimator what columns there are, as scikit-learn's own check would."""
     estimator.n_features_in_ = rows.n_features
