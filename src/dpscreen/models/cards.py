@@ -35,7 +35,7 @@ class NoEntry(ValueError):
 
 def _filled(template: str, release: Release, **more: Any) -> str:
     filled = texts().get_template(template)
-    return filled.render(release=release, statement=release.statement, **more).rstrip("\n")
+    return str(filled.render(release=release, statement=release.statement, **more)).rstrip("\n")
 
 
 def model_card_of(release: Release) -> str:

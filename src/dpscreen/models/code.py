@@ -6,7 +6,6 @@ of a column or level can end a literal, whatever the dialect escapes with.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import resources
@@ -17,7 +16,6 @@ from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, letters, plain
 from dpscreen.models.explain import sentences
 from dpscreen.models.raw import (
-    CELL,
     Cell,
     Joint,
     Line,
@@ -26,7 +24,6 @@ from dpscreen.models.raw import (
     RawModel,
     Term,
     Writer,
-    clipped,
     raw_model_of,
     words_of,
 )
@@ -137,6 +134,8 @@ def _in_sql(model: RawModel, dialect: str | None) -> str:
 class _Sql(Writer[Any]):
     """Writes a model as an expression of sqlglot, which has a tree and no text yet."""
 
+    derives = True
+
     def __init__(self, dialect: str) -> None:
         from sqlglot import exp
 
@@ -147,8 +146,7 @@ class _Sql(Writer[Any]):
         """Return the whole expression."""
         terms = [self.number(model.intercept), *map(self._term, model.terms)]
         total = self._joined(self.exp.Add, terms)
-        clip = clipped(CELL, model.bounds)
-        found = self._apply(model.inverse, self.written(clip, lambda _: total))
+        found = self.written(model.whole, lambda _: self.exp.paren(total))
         bare = [one.cell for one in model.reads if not one.cell.declared and one.missing is None]
         nulls = [self._is_null(self._column(one)) for one in bare]
         signed = {one.cell for one in model.reads if not one.cell.plain}
@@ -393,34 +391,12 @@ class _Sql(Writer[Any]):
         return exp.paren(found)
 
     def function(self, name: str, of: Any) -> Any:
-        """Return a function by natural logarithms and square roots, which databases have."""
-        if name in ("log2", "log10"):
-            scale = self.number(math.log(float(name.removeprefix("log"))))
-            return self.exp.paren(self._apply("log", of) / scale)
-        return self._apply(name, of)
+        """Return a function that databases have."""
+        return {"log": self.exp.Ln, "sqrt": self.exp.Sqrt, "exp": self.exp.Exp}[name](this=of)
 
     def choice(self, value: Any, end: Any, below: Any, otherwise: Any) -> Any:
         """Return a CASE."""
         return self._case([(self.exp.LT(this=value, expression=end), below)], otherwise)
-
-    def _apply(self, function: str, value: Any) -> Any:
-        exp, one = self.exp, self.number(1.0)
-        match function:
-            case "log":
-                return exp.Ln(this=value)
-            case "log1p":
-                return exp.Ln(this=one + exp.paren(value))
-            case "sqrt":
-                return exp.Sqrt(this=value)
-            case "exp":
-                return exp.Exp(this=value)
-            case "expm1":
-                return exp.Exp(this=value) - one
-            case "expit":
-                return one / exp.paren(one + exp.Exp(this=exp.Neg(this=exp.paren(value))))
-            case "square":
-                return exp.paren(value) * exp.paren(value)
-        return value
 
 
 def _with_booleans(values: Mapping[Level, float]) -> Mapping[Level, float]:
@@ -452,8 +428,6 @@ def _written(form: str) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
 
 # --- R --------------------------------------------------------------------------------------------
 
-_R_FUNCTIONS = {"": "%s", "square": "(%s)^2", "expit": "plogis(%s)"}
-
 
 def _r_helpers(names: Collection[str]) -> str:
     """Return the functions of `export.R` that have these names."""
@@ -474,8 +448,7 @@ def _in_r(model: RawModel) -> str:
     if any(isinstance(one, Lookup) and not one.part for one in model.reads):
         names.add(".pick")
     total = " +\n  ".join([number(model.intercept), *map(_r_term, model.terms)])
-    total = _R.written(clipped(CELL, model.bounds), lambda _: total)
-    total = _R_FUNCTIONS.get(model.inverse, f"{model.inverse}(%s)") % total
+    total = _R.written(model.whole, lambda _: total)
     return "\n".join(["local({", _r_helpers(names), total, "})"])
 
 
@@ -510,7 +483,7 @@ class Text(Writer[str]):
 
 _COMPARED = {"<": "(({} < {}) * 1)", "<=": "(({} <= {}) * 1)"}
 _R = Text(
-    {},
+    {"square": "(%s)^2", "expit": "plogis(%s)"},
     {"minimum": "pmin({}, {})", "maximum": "pmax({}, {})", **_COMPARED},
     "ifelse({} < {}, {}, {})",
 )
@@ -581,8 +554,7 @@ def cells_of(model: RawModel) -> list[tuple[str, str]]:
 def _in_excel(model: RawModel, statement: str) -> str:
     cells = dict(cells_of(model))
     total = "+".join([number(model.intercept), *(_x_term(one, cells) for one in model.terms)])
-    total = _EXCEL.written(clipped(CELL, model.bounds), lambda _: total)
-    total = _X_FUNCTIONS.get(model.inverse, "%s") % total
+    total = _EXCEL.written(model.whole, lambda _: total)
     text = f"={total}+N({_x_text(statement[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
     if len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
         raise NoFormula(message("export.large-for-excel"))

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpscreen._core.messages import message
 from dpscreen.models.raw import (
-    CELL,
     Cell,
     Joint,
     Line,
@@ -23,7 +22,6 @@ from dpscreen.models.raw import (
     RawModel,
     Term,
     Writer,
-    clipped,
     raw_model_of,
     words_of,
 )
@@ -64,6 +62,8 @@ def onnx_of(release: Release, *, force: bool = False) -> bytes:
 class _Graph(Writer[str]):
     """Nodes that are added one by one; a value is the name of what one gives, of shape (n, 1)."""
 
+    derives = True
+
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
@@ -85,8 +85,7 @@ class _Graph(Writer[str]):
     def _mean(self, total: str, model: RawModel) -> list[Any]:
         from onnx import TensorProto, helper
 
-        clip = self.written(clipped(CELL, model.bounds), lambda _: total)
-        found = self.function(model.inverse, clip)
+        found = self.written(model.whole, lambda _: total)
         self("Identity", found, out="prediction")
         return [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, [None, 1])]
 
@@ -224,21 +223,8 @@ class _Graph(Writer[str]):
         return self("Where", self("Less", value, end), below, otherwise)
 
     def function(self, name: str, of: str) -> str:
-        """Return a function of formulas, or the inverse of the target's transform."""
-        one = self.number(1.0)
-        match name:
-            case "log" | "sqrt" | "exp":
-                return self(name.capitalize(), of)
-            case "log1p":
-                return self("Log", self("Add", of, one))
-            case "log2" | "log10":
-                scale = self.number(np.log(float(name.removeprefix("log"))))
-                return self("Div", self("Log", of), scale)
-            case "expm1":
-                return self("Sub", self("Exp", of), one)
-            case "square":
-                return self("Mul", of, of)
-        return of
+        """Return a function that ONNX calls alike."""
+        return self(name.capitalize(), of)
 
     def _floor(self, value: str, divisor: float) -> str:
         return self("Floor", self("Div", value, self.number(divisor)))

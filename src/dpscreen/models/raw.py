@@ -12,6 +12,7 @@ A cell is compared by its value, as in `tables.encode`: blanks around a text do 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -187,11 +188,28 @@ def clipped(of: Expression, ends: tuple[float, float] | None) -> Expression:
     return Operation("minimum", Operation("maximum", of, low), high)
 
 
+ONE = Constant(1.0)
+DERIVED: dict[str, Callable[[Expression], Expression]] = {
+    "log1p": lambda x: Function("log", Operation("+", ONE, x)),
+    "log2": lambda x: Operation("/", Function("log", x), Constant(math.log(2))),
+    "log10": lambda x: Operation("/", Function("log", x), Constant(math.log(10))),
+    "expm1": lambda x: Operation("-", Function("exp", x), ONE),
+    "expit": lambda x: Operation(
+        "/", ONE, Operation("+", ONE, Function("exp", Operation("-", Constant(0.0), x)))
+    ),
+    "square": lambda x: Operation("*", x, x),
+}
+"""Functions by log and exp, for languages that have few others."""
+
+
 class Writer(ABC, Generic[T]):
     """Writes an expression in a language: the one walk over its tree.
 
-    `leaf` gives what stands for a variable, anew each time it occurs.
+    `leaf` gives what stands for a variable, anew each time it occurs. A language that `derives` has
+    log, exp and sqrt alone.
     """
+
+    derives = False
 
     def written(self, of: Expression, leaf: Callable[[str], T]) -> T:
         """Return the expression in the language."""
@@ -202,6 +220,8 @@ class Writer(ABC, Generic[T]):
                 return leaf(name)
             case Operation(sign=sign, left=left, right=right):
                 return self.operation(sign, self.written(left, leaf), self.written(right, leaf))
+            case Function(name=name, of=inner) if self.derives and name in DERIVED:
+                return self.written(DERIVED[name](inner), leaf)
             case Function(name=name, of=inner):
                 return self.function(name, self.written(inner, leaf))
             case Power(of=base, exponent=exponent):
@@ -235,7 +255,7 @@ class Writer(ABC, Generic[T]):
 
     @abstractmethod
     def function(self, name: str, of: T) -> T:
-        """Return a function of `tables.arithmetic.FUNCTIONS`."""
+        """Return a function of `tables.arithmetic.FUNCTIONS` or `INVERSES`."""
 
     @abstractmethod
     def choice(self, value: T, end: T, below: T, otherwise: T) -> T:
@@ -260,6 +280,12 @@ class RawModel:
     predicts: str = "predict"
     classes: tuple[Any, ...] = ()
     named: bool = True
+
+    @property
+    def whole(self) -> Expression:
+        """Return the prediction, given the intercept and all terms as `CELL`."""
+        clip = clipped(CELL, self.bounds)
+        return Function(self.inverse, clip) if self.inverse else clip
 
     @property
     def cells(self) -> dict[str, Cell]:

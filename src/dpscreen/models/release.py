@@ -120,17 +120,13 @@ class Release:
         if self.n_rows is None:
             return None
         many = f"{number(self.n_rows, digits=12)} {'units' if self.of_units else 'rows'}"
-        return f"about {many} (a noisy count)" if self.rows_are_counted else f"{many} (declared)"
+        counted = any(one.purpose in COUNTS for one in self.statement.mechanisms)
+        return f"about {many} (a noisy count)" if counted else f"{many} (declared)"
 
     @property
     def of_units(self) -> bool:
         """Whether units count in a table, and not their rows."""
         return self.table is not None and self.statement.rows_per_unit > 1
-
-    @property
-    def rows_are_counted(self) -> bool:
-        """Whether the number of rows, or of units, is a noisy count."""
-        return any(one.purpose in COUNTS for one in self.statement.mechanisms)
 
     @property
     def n_features(self) -> int:
