@@ -15,7 +15,6 @@ import dpscreen
 from dpscreen._core.words import EffectScale, exponential, number
 from dpscreen.families import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fields
 from dpscreen.models.code import formula_of
-from dpscreen.models.file import decoded, encoded
 from dpscreen.models.loaded import LoadedModel
 from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.pipelines import pipeline_of
@@ -80,8 +79,3 @@ def test_a_family_is_named_in_few_files():
         *("families/__init__.py", "__init__.py", "models/__init__.py"),
         *("models/model.schema.json", "audit/cases.py", "cli/_fit_options.py"),
     }
-
-
-def test_a_file_tells_its_family():
-    release = fitted("walk").released()
-    assert decoded(encoded(release)).family is GAUSSIAN

@@ -64,6 +64,7 @@ def test_a_round_trip_is_exact(kind, named, tmp_path):
     np.testing.assert_array_equal(again.coef_, model.coef_)
     assert again.intercept_ == model.intercept_
     assert again.privacy_ == model.privacy_
+    assert again.family is model.family
     assert again.schema == SCHEMA
     assert again.fitted_by_ == type(model).__name__
     if getattr(model, "path_", None) is not None:
@@ -140,7 +141,8 @@ def saved(kind, directory):
     return place
 
 
-def test_the_file_holds_released_values_only():
+def test_the_file_holds_released_values_only_and_its_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(json_schema())
     found = content("lasso")
     optional = {"quality", "bounds_notes", "declared_bounds", "above_noise"}  # of PrivateLasso
     assert set(found["model"]) - optional == set(json_schema()["properties"]["model"]["required"])
@@ -149,10 +151,6 @@ def test_the_file_holds_released_values_only():
     cells = {repr(float(value)) for value in (*X.to_numpy().ravel(), *y)}
     text = encoded(fitted("lasso").released()).decode()
     assert not [cell for cell in cells if cell in text]
-
-
-def test_the_schema_is_one():
-    jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -390,8 +388,7 @@ def test_every_name_comes_back(names):
 
 @every
 def test_the_card_is_whole_and_escaped(kind):
-    card = fitted(kind).to_model_card()
-    statement = fitted(kind).privacy_
+    card, statement = fitted(kind).to_model_card(), fitted(kind).privacy_
     assert ("shrunken" in card) == (not kind.startswith("ols"))
     for heading in ("# Model card", "## Use", "## Features", "## Privacy stat", "## Mechanisms"):
         assert heading in card
