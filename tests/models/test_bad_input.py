@@ -59,6 +59,7 @@ OF_ONE = [
     (ADPScreen, "screen_at", [1, 9]), (ADPScreen, "screen_at", []),
     (ADPScreen, "screen_at", [0]), (ADPScreen, "screen_at", 1.5),
     (PrivateLasso, "radius", 0), (PrivateLasso, "n_iter", 0), (PrivateLasso, "clip", np.nan),
+    (PrivateLasso, "clip", np.inf),
     (PrivateLasso, "row_norm", -2), (PrivateLasso, "max_features", 0),
     (PrivateLasso, "standardize", "yes"), (PrivateLasso, "solver", "lars"),
     (PrivateLasso, "inference", "bootstrap"),

@@ -4,8 +4,9 @@ calibrations, and as the reference that is not private.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -18,7 +19,7 @@ from dpscreen.models import base, intake
 from dpscreen.models.base import EXACT, Charges, PrivateEstimator
 from dpscreen.models.delivery import MODEL
 from dpscreen.models.linear import LinearModel
-from dpscreen.models.parameters import checked, checked_parameters
+from dpscreen.models.parameters import SIZE, Rule, checked, checked_parameters
 from dpscreen.privacy import (
     Accountant,
     Budget,
@@ -76,6 +77,8 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     calibration: str = "proven"
     start: str | None = None
     rows_per_unit: int | None = None  # type: ignore[misc]
+
+    _rules: ClassVar[Mapping[str, Rule]] = {"clip": replace(SIZE, words=(math.inf,))}
 
     errata: ClassVar[tuple[str, ...]]
     """The errata under which the published calibration fails."""
@@ -306,14 +309,15 @@ def _schedule(
     """
     if isinstance(at, str):
         return lambda n: frozenset(range(1, n + 1) if at == "all" else (n,))
-    every = at
-    if isinstance(at, tuple) and n_iter is None:
+    several = isinstance(at, tuple)
+    if several and n_iter is None:
         raise ValueError(message("parameter.iterations-unknown", name="screen_at"))
-    listed = at if isinstance(at, tuple) else (at,)
+    listed = frozenset(at if isinstance(at, tuple) else (at,))
     if n_iter is not None and not (listed and max(listed) <= n_iter):
         raise ValueError(message("parameter.iterations", name="screen_at", n_iter=n_iter))
-    if isinstance(every, tuple):
-        return lambda _: frozenset(listed)
+    if several:
+        return lambda _: listed
+    (every,) = listed
     return lambda n: frozenset(range(min(every, n), n + 1, min(every, n)))
 
 

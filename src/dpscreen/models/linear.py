@@ -22,6 +22,7 @@ from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import write
 from dpscreen.models.intake import is_sparse, rows_alone, scored_rows, sparse_alone
 from dpscreen.models.onnx_graph import onnx_of
+from dpscreen.models.parameters import Rule
 from dpscreen.models.pipelines import pipeline_of
 from dpscreen.models.release import Release, checked_about, promise_of
 from dpscreen.models.summary import Summary, summary_of
@@ -39,6 +40,9 @@ class LinearModel(RegressorMixin, BaseEstimator):
     """A fitted line: coefficients and an intercept in the user's units."""
 
     family: ClassVar[Family] = GAUSSIAN
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    """Rules of parameters that this model has beside `RULES`, or in their place."""
+
     coef_: Array
     intercept_: Any
     n_iter_: int

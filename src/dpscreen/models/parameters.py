@@ -59,7 +59,7 @@ RULES = {
     "epsilon": POSITIVE,
     "delta": SHARE,
     "radius": SIZE,
-    "clip": Rule(Real, "size", LEAST, MOST, words=(math.inf,)),
+    "clip": SIZE,
     "row_norm": SIZE,
     "n_iter": Rule(Integral, "between", 1, MOST_STEPS),
     "max_features": COUNT,
@@ -83,7 +83,7 @@ RULES = {
     "power": SHARE,
     "repetitions": COUNT,
 }
-"""Rules of parameters, the same wherever a name is one; that of `solver` is with the solvers."""
+"""Rules of parameters, by name; a model may have others (`_rules`)."""
 
 NEEDED = ("epsilon", "delta")
 """Parameters for which no default is right."""
@@ -91,22 +91,22 @@ NEEDED = ("epsilon", "delta")
 
 def checked_parameters(model: Any) -> dict[str, Any]:
     """Return the parameters of a model that have a rule; None stays where it is the default."""
-    found = {}
-    for name in RULES:
+    found, rules = {}, RULES | model._rules
+    for name, rule in rules.items():
         if hasattr(type(model), name):
             value, default = getattr(model, name), getattr(type(model), name)
             left_out = value is None and default is None and name not in NEEDED
-            found[name] = None if left_out else checked(name, value)
+            found[name] = None if left_out else checked(name, value, rule)
     return found
 
 
-def checked(name: str, value: Any) -> Any:
+def checked(name: str, value: Any, rule: Rule | None = None) -> Any:
     """Return a parameter as its rule has it: a float, int, bool or word, or a tuple of them."""
-    rule = RULES[name]
+    rule = rule or RULES[name]
     if isinstance(value, Hashable) and value in rule.words:
         return value
     if rule.several and isinstance(value, Iterable) and not isinstance(value, str):
-        return tuple(checked(name, one) for one in value)
+        return tuple(checked(name, one, rule) for one in value)
     if rule.kind is None or (isinstance(value, str) and rule.words):
         known = ", ".join(map(repr, rule.words))
         raise ValueError(message("parameter.choice", name=name, known=known, given=value))

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from dpscreen._core.messages import message
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.models.delivery import MODEL
 from dpscreen.models.intervals import Inference, of_split
-from dpscreen.models.parameters import RULES, Rule
+from dpscreen.models.parameters import Rule
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules, split
@@ -34,7 +34,6 @@ SOLVERS: dict[str, Callable[[Task], Solution]] = {
     FREE_SCREEN: partial(solve_selected, run_of=ScreeningRun),
     "frank-wolfe": solve_frank_wolfe,
 }
-RULES["solver"] = Rule(words=("auto", *SOLVERS))
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -54,6 +53,7 @@ class SparseModel(ScalingModel):
     solver: ClassVar[str] = "auto"
 
     _takes_sparse = True
+    _rules: ClassVar[Mapping[str, Rule]] = {"solver": Rule(words=("auto", *SOLVERS))}
 
     def _settings(self, parameters: dict[str, Any], unit: Unit) -> Choices:
         if self.inference is not None and unit.rows_per_unit > 1:
