@@ -177,9 +177,9 @@ def _rows_of_schema(
     if is_frame(X) and _is_dask(X):
         return _dask_rows_of_schema(estimator, X)
     if is_stream(X):
-        counts = RowsCheck(schema)
+        counts = None if most_unreadable is None else RowsCheck(schema)
         X = rows_of(X, schema, counts)
-        if most_unreadable is not None:
+        if counts is not None and most_unreadable is not None:
             _stop_at_faults(counts.report(most_unreadable))
     elif is_in_memory(X):
         if most_unreadable is not None:
