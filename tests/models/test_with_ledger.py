@@ -38,7 +38,7 @@ def test_a_fit_books_its_cost_and_one_too_many_is_refused(private_class, rows, l
     assert not hasattr(model, "coef_")
 
 
-def test_a_ledger_is_told_the_unit_and_refuses_another(private_class, rows, ledger):
+def test_a_ledger_is_told_the_unit_and_refuses_another(private_class, rows, ledger, tmp_path):
     private_class(**PUBLIC).fit(*rows, ledger=ledger)
     assert [entry.unit for entry in ledger.entries()] == ["one row"]
     model = private_class(**PUBLIC, rows_per_unit=3)
@@ -46,6 +46,9 @@ def test_a_ledger_is_told_the_unit_and_refuses_another(private_class, rows, ledg
         model.fit(*rows, ledger=ledger.path)
     assert len(ledger.entries()) == 1
     assert not hasattr(model, "coef_")
+    other = PrivacyLedger.create(tmp_path / "units.db", dataset="d", epsilon=3.0, delta=1e-6)
+    model.fit(*rows, ledger=other)
+    assert [entry.unit for entry in other.entries()] == ["one unit (at most 3 rows)"]
 
 
 def test_bad_input_costs_nothing(private_class, rows, ledger):
