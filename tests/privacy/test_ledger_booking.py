@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpscreen import __version__
@@ -120,6 +120,7 @@ def test_n_shares_of_the_total_fit_exactly_and_no_more(tmp_path_factory, count, 
 
 @given(st.lists(st.fractions(0, 1, max_denominator=10**30), max_size=100))
 @settings(max_examples=50)
+@example([Fraction(1, 10**30 - k) for k in range(100)])  # a sum too long to be booked as it is
 def test_a_sum_stays_short_and_never_books_too_little(costs):
     spent = asked = ZCDP.free()
     for cost in map(ZCDP, costs):
