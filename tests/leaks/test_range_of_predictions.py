@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from replay_sources import as_array, as_dask_array, as_frame, as_mapped_file
+from replay_sources import SPARSE, as_array, as_dask_array, as_frame, as_mapped_file
 from replays import QUIET, Case, OfSigns, differing, moves_between, shown_by_fit
 
 from dpscreen import PrivateLasso
@@ -104,6 +104,14 @@ def test_rows_from_anywhere_are_compared_alike(case, source, tmp_path, monkeypat
         case.model().fit(*rows(1))
     given = [compared(one)[0].given.tolist() for one in (transcript, in_memory, other)]
     assert given[0] == given[1] != given[2]
+
+
+@pytest.mark.parametrize("source", SPARSE, ids=lambda one: one.__name__)
+def test_sparse_rows_keep_their_bounds_and_compare_nothing(source, tmp_path):
+    for case in CASES.values():
+        with record() as transcript:
+            case.model().fit(*source(*rows(1), tmp_path))
+        assert compared(transcript) == []
 
 
 # --- neighbouring rows ----------------------------------------------------------------------------
