@@ -182,22 +182,22 @@ def test_lemma_29_collinear_features_are_dropped_and_hidden_ones_kept():
     rows = MixedRows.near(np.arange(4), np.eye(4))
     gram = np.diag([100.0, 100.0, 80.0, 3.0])
     gram[0, 1] = gram[1, 0] = 99.9
-    conditioner = Conditioner(rows, 1.0, gram, 2.0, spread=np.ones(4), longest=1.0)
+    conditioner = Conditioner(rows, 1.0, Curvature(gram, 2.0), np.ones(4), longest=1.0)
     task = mock.Mock(n_features=4, scales_per_cell=np.ones(4), constant=np.arange(4) == 3)
     task.required = ()
-    found = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
+    found = unidentified(task, conditioner, Curvature(gram, 2.0), {})
     assert {j: one.dropped for j, one in found.items()} == {1: True, 3: True}  # 3 does not vary
     task.constant = np.zeros(4, dtype=bool)
-    found = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
+    found = unidentified(task, conditioner, Curvature(gram, 2.0), {})
     assert {j: one.dropped for j, one in found.items()} == {1: True, 3: False}
     for required, expected in (((1,), {0: True, 3: False}), ((0, 1), {1: False, 3: False})):
         task.required = required
-        others = unidentified(task, conditioner, Curvature(gram, 2.0, np.eye(4)), {})
+        others = unidentified(task, conditioner, Curvature(gram, 2.0), {})
         assert {j: one.dropped for j, one in others.items()} == expected
     why = {one.feature: one for one in explained(task, conditioner, found)}
     assert why[1].partners == (0,)
     assert not why[3].detected
-    left = Curvature(gram, 2.0, np.eye(4)).without(conditioner, found)
+    left = Curvature(gram, 2.0).without(conditioner, found)
     np.testing.assert_allclose(left.inverse, np.diag([1 / 100, 0, 1 / 80, 0]), atol=1e-6)
 
 
@@ -207,8 +207,8 @@ def test_lemma_29_without_a_feature_rounds_answer_as_if_it_had_never_been_there(
     y, mixing = X @ [1.0, -2.0, 3.0] + rng.normal(size=500), rng.normal(size=(3, 3)) / 9
     rows = MixedRows.near(np.arange(3), mixing)
     U = X @ rows.matrix.T
-    conditioner = Conditioner(rows, 1.0, U.T @ U, 0.0, spread=np.ones(3), longest=1.0)
-    left = Curvature(U.T @ U, 0.0, np.eye(3)).without(conditioner, [1])
+    conditioner = Conditioner(rows, 1.0, Curvature(U.T @ U, 0.0), np.ones(3), longest=1.0)
+    left = conditioner.gram.without(conditioner, [1])
     starts = rng.normal(size=(2, 3)) @ (left.basis @ left.basis.T)
     rounds = [Round(start, U.T @ (y - U @ start), 1.0, 1.0) for start in starts]
     found = Pooled.of(rounds, left, np.zeros(2))
@@ -219,17 +219,17 @@ def test_lemma_29_without_a_feature_rounds_answer_as_if_it_had_never_been_there(
 def test_lemma_62_a_matrix_of_noise_is_shrunk_to_what_was_meant():
     rng = np.random.default_rng(2)
     noise = rng.normal(size=(9, 9)) * 30
-    noisy = Curvature(100 * np.eye(9) + (noise + noise.T) / 2, 30.0, np.eye(9))
+    noisy = Curvature(100 * np.eye(9) + (noise + noise.T) / 2, 30.0)
     shrunk = noisy.shrunk_to(100 * np.eye(9))
     assert np.linalg.norm(shrunk.matrix - 100 * np.eye(9)) < np.linalg.norm(noise) / 3
     assert shrunk.noise < 15
-    clear = Curvature(np.diag([100.0, 5000.0]), 1.0, np.eye(2)).shrunk_to(100 * np.eye(2))
+    clear = Curvature(np.diag([100.0, 5000.0]), 1.0).shrunk_to(100 * np.eye(2))
     np.testing.assert_allclose(clear.matrix, np.diag([100.0, 5000.0]), rtol=0.01)
 
 
 def test_lemma_63_posterior_means_shrink_what_noise_hides():
     rounds = [Round(np.zeros(2), np.array([50.0, 50.0]), 5.0, 1.0)]
-    curvature = Curvature(np.diag([100.0, 2.0]), 1.0, np.eye(2))
+    curvature = Curvature(np.diag([100.0, 2.0]), 1.0)
     pooled = Pooled.of(rounds, curvature, np.zeros(1))
     mean, covariance = pooled.posterior(np.zeros(2), curvature, np.eye(2))
     flat, _ = pooled.posterior(np.zeros(2), curvature, 1e-12 * np.eye(2))
@@ -274,20 +274,21 @@ def test_lemma_28_clips_are_nearly_as_good_as_with_all_sizes_known(law):
 def test_what_noise_hides_is_not_taken_for_a_scale():
     hidden, _ = influences_of(LAWS["normal"], 1, noise=100.0, n=200)
     assert not hidden.detected
-    assert hidden.cut_off(0.0) == 0
+    assert hidden.beyond(0.0)[1] == 0
 
 
 def test_the_meat_is_shrunk_to_its_mean_where_it_is_noise():
     rng = np.random.default_rng(2)
     noise = rng.normal(size=(6, 6))
     meat = Meat(100 * np.eye(6) + (noise + noise.T) / 2, 1.0)
-    along, _ = meat.along(np.eye(6), np.ones(6))
+    along, *_ = meat.shrunk(np.eye(6), np.ones(6))
     np.testing.assert_allclose(along, 100, atol=2)
     spiked = Meat(np.diag([100.0, 100, 100, 400]), 5.0)
-    along, error = spiked.along(np.eye(4), np.ones(4))
+    along, error, _ = spiked.shrunk(np.eye(4), np.ones(4))
     assert along[3] == pytest.approx(400, rel=0.05)
     assert (error <= 5).all()
-    assert np.linalg.eigvalsh(Meat(np.diag([100.0, -50]), 5.0).floored(np.ones(2))).min() > 0
+    floored = Meat(np.diag([100.0, -50]), 5.0).shrunk(np.eye(2), np.ones(2))[2]
+    assert np.linalg.eigvalsh(floored).min() > 0
 
 
 def test_lemma_36_combinations_vary_as_spreads_say_whatever_is_alike():
@@ -295,7 +296,7 @@ def test_lemma_36_combinations_vary_as_spreads_say_whatever_is_alike():
     rng, spread = np.random.default_rng(4), np.array([1.0, 0.2, 0.7])
     rows = MixedRows.near(np.arange(3), rng.normal(size=(3, 3)) / 9)
     alike = 400 * np.array([[1.0, 0.1, 0.0], [0.1, 1.0, 0.0], [0.0, 0.0, 9.0]])
-    conditioner = Conditioner(rows, 1.0, alike, 1e-9, spread=spread, longest=1.0)
+    conditioner = Conditioner(rows, 1.0, Curvature(alike, 1e-9), spread, longest=1.0)
     matrix, resolved = conditioner.whitening(10_000)
     turned = matrix @ np.linalg.inv(conditioner.matrix)
     np.testing.assert_allclose(turned @ alike @ turned.T, 10_000 * np.diag(spread**2), atol=1e-6)

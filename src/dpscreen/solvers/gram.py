@@ -11,11 +11,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, Accountant
 from dpscreen.privacy.accountant import release_gram, release_histograms
 from dpscreen.rows.lattice import UNITS, ExactPoint
@@ -44,35 +43,29 @@ GRAINS = 2.0**20
 """Steps of the weights' lattice in one standard deviation of the target. Derived: Lemma 8."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TableTask:
-    """Rows of a table: its columns on the lattice, the constant last, and the budget for it."""
+    """Rows of a table: its columns on the lattice, the constant last, and the budget for it.
+
+    Rows are as many as declared or released, those of one unit counting as one if `averaged`.
+    `constant` are the features that do not vary, as far as their marginals show, and
+    `scales_per_cell` half-widths of ranges in released scales; 1 of the constant.
+    """
 
     wide: WideTask
     columns: Integers
-    budget: ZCDP
     interest: tuple[int, ...] = ()
     required: tuple[int, ...] = ()
 
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows, declared or released."""
-        return self.wide.task.regime.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Return how many of the columns are features: the constant is the last, if any."""
-        return int(np.count_nonzero(self.columns < self.wide.task.n_features))
-
-    @cached_property
-    def constant(self) -> Mask:
-        """Return which features do not vary, as far as their marginals show."""
-        return np.asarray(self.wide.constant[self.columns[: self.n_features]])
-
-    @property
-    def accountant(self) -> Accountant:
-        """Return where releases are booked."""
-        return self.wide.task.spending.accountant
+    def __post_init__(self) -> None:
+        task, units = self.wide.task, self.wide.units
+        self.n_rows, self.budget = task.regime.n_rows, task.spending.remaining
+        self.accountant: Accountant = task.spending.accountant
+        self.averaged = self.accountant.averaged
+        self.n_features = int(np.count_nonzero(self.columns < task.n_features))
+        self.constant = np.asarray(self.wide.constant[self.columns[: self.n_features]])
+        per_cell = units.feature_half_widths / self.wide.scales
+        self.scales_per_cell = np.append(per_cell, 1.0)[self.columns]
 
     def share(self, share: float) -> ZCDP:
         """Return a share of the table's budget."""
@@ -83,50 +76,76 @@ class TableTask:
         task, design = self.wide.task, self.wide.single if single else self.wide.task.design
         return task.with_offset(design.start(task.deviation / GRAINS))
 
-    @property
-    def averaged(self) -> bool:
-        """Whether units count, and not rows."""
-        return self.accountant.averaged
 
-    @cached_property
-    def scales_per_cell(self) -> Array:
-        """Return the half-width of each column's range in its released scale; 1 of a constant."""
-        per_cell = self.wide.units.feature_half_widths / self.wide.scales
-        return np.append(per_cell, 1.0)[self.columns]
+@dataclass(eq=False)
+class Curvature:
+    """A noisy matrix of second derivatives in whitened parameters, on the span of a basis.
+
+    That of a quadratic loss is the Gram matrix. `unfloored` are its eigenvalues, the least first,
+    and `axes` their directions; those in `values` are floored at what is resolved, and `inverse` is
+    made of these (Lemma 29). The basis is orthonormal, and leaves out what would move coefficients
+    of features that are not identifiable; without one it is that of all directions.
+    """
+
+    matrix: Array
+    noise: float
+    basis: Array | None = None
+
+    def __post_init__(self) -> None:
+        basis = np.eye(len(self.matrix)) if self.basis is None else self.basis
+        self.unfloored, vectors = np.linalg.eigh(basis.T @ self.matrix @ basis)
+        self.axes = basis @ vectors
+        self.floor = max(RESOLVED, math.sqrt(2 * len(self.matrix))) * self.noise
+        self.values = np.maximum(self.unfloored, self.floor)
+        self.inverse = np.asarray(self.axes / self.values @ self.axes.T)
+
+    def shrunk_to(self, meant: Array, noise: float = 0.0) -> Curvature:
+        """Return it shrunk to what was meant, known up to a noise, as far as its own explains.
+
+        (James and Stein 1961; Lemma 62)
+        """
+        off, k = self.matrix - meant, len(meant)
+        chance = k * (k + 1) / 2 * self.noise**2 / max(float((off**2).sum()), 1e-300)
+        part = min(chance, 1.0)
+        left = math.hypot(self.noise * math.sqrt(max(1 - part, 1 / k)), part * noise)
+        return replace(self, matrix=meant + (1 - part) * off, noise=min(left, self.noise))
+
+    def times(self, factor: float) -> Curvature:
+        """Return a multiple of it."""
+        return replace(self, matrix=factor * self.matrix, noise=factor * self.noise)
+
+    def without(self, conditioner: Conditioner, features: Iterable[int]) -> Curvature:
+        """Return it where the coefficients of some features do not move (Lemma 29)."""
+        rows = conditioner.matrix.T[list(features)]
+        return replace(self, basis=np.linalg.svd(rows)[2][len(rows) :].T)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Conditioner:
-    """Whitened rows u = ν·x with ‖x‖ ≤ 1, their noisy Gram matrix, and the noise of its diagonal.
+    """Whitened rows u = ν·x with ‖x‖ ≤ 1, and their noisy Gram matrix.
 
-    `spread` is the standard deviation that each column is meant to have, and `longest` the norm up
-    to which rows keep their residuals whole.
+    `matrix` makes u of the columns. `spread` is the standard deviation that each column is meant to
+    have, and `mean_norm` about the root mean square of row norms; `longest` is the norm up to which
+    rows keep their residuals whole.
     """
 
     rows: MixedRows
     row_norm: float
-    gram: Array
-    noise: float
+    gram: Curvature
     spread: Array
     longest: float
 
-    @cached_property
-    def matrix(self) -> Array:
-        """Return the matrix that makes u of the columns."""
-        return self.row_norm * self.rows.matrix
-
-    @property
-    def mean_norm(self) -> float:
-        """Return the root mean square of row norms, about."""
-        return float(np.sqrt(self.spread @ self.spread))
+    def __post_init__(self) -> None:
+        self.matrix = self.row_norm * self.rows.matrix
+        self.mean_norm = float(np.sqrt(self.spread @ self.spread))
 
     def whitening(self, n_rows: int) -> tuple[Array, bool]:
         """Return a matrix whose combinations of columns vary as spreads say (Lemma 36).
 
         Also return whether all directions are resolved that can be: then no other round is needed.
         """
-        level = math.sqrt(2 * len(self.gram)) * self.noise
-        values, vectors = np.linalg.eigh(self.gram)
+        level = math.sqrt(2 * len(self.spread)) * self.gram.noise
+        values, vectors = self.gram.unfloored, self.gram.axes
         meant = n_rows / (vectors.T**2 @ self.spread**-2.0)
         resolved = bool(((values >= 1.2 * level) | (meant < 1.2 * level)).all())
         floored = np.maximum(values, np.minimum(level, meant))
@@ -171,16 +190,15 @@ def release_conditioner(task: TableTask, margin: float, most: float, last: float
             purpose=f"Gram matrix: {what}",
         )
         longest = min(longest, norm, math.sqrt(LEVERAGE * k))
-        return Conditioner(rows, norm, norm**2 * gram, norm**2 * noise, spread, longest)
+        return Conditioner(rows, norm, Curvature(norm**2 * gram, norm**2 * noise), spread, longest)
 
     for _ in range(ROUNDS):
         found = release(1.2, ROUND_SHARE, "whitening")
-        level = math.sqrt(2 * k) * found.noise
-        detected = np.sqrt(np.maximum(np.diag(found.gram), level) / n)
+        level = math.sqrt(2 * k) * found.gram.noise
+        detected = np.sqrt(np.maximum(np.diag(found.gram.matrix), level) / n)
         spread = np.where(levels, np.minimum(detected, spread), spread)
-        shrunk = Curvature.of(found).shrunk_to(n * np.diag(spread**2))
-        found = replace(found, gram=shrunk.matrix, noise=shrunk.noise, spread=spread)
-        matrix, resolved = found.whitening(n)
+        shrunk = found.gram.shrunk_to(n * np.diag(spread**2))
+        matrix, resolved = replace(found, gram=shrunk, spread=spread).whitening(n)
         if resolved:
             break
     return release(margin, last, "whitened")
@@ -203,7 +221,8 @@ def release_columns(task: TableTask, matrix: Array, margin: float, whole: bool) 
     near = min(longest, math.sqrt(LEVERAGE * len(matrix)))
     norm = max(margin * (longest if whole else near), *levels)
     rows, k = MixedRows.near(task.columns, matrix / norm), len(matrix)
-    return Conditioner(rows, norm, task.n_rows * np.eye(k), 0.0, np.ones(k), max(near, *levels))
+    gram = Curvature(task.n_rows * np.eye(k), 0.0)
+    return Conditioner(rows, norm, gram, np.ones(k), max(near, *levels))
 
 
 def _release_longest(task: TableTask, matrix: Array) -> float:
@@ -223,83 +242,11 @@ def largest_detected(task: TableTask, counts: Integers, top: float, purpose: str
         cost=task.share(NORM_SHARE),
         purpose=purpose,
     )
+    # The last cell that is detected together with all beyond it.
+    beyond = np.cumsum(noisy[0][::-1])[::-1]
+    clear = beyond >= DETECTED * noise * np.sqrt(np.arange(len(beyond), 0, -1))
     edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-    return float(edges[min(last_detected(noisy[0], noise), N_CELLS)])
-
-
-def last_detected(counts: Array, noise: float) -> int:
-    """Return the last cell that is detected together with all beyond it; 0 if there is none."""
-    beyond = np.cumsum(counts[::-1])[::-1]
-    clear = beyond >= DETECTED * noise * np.sqrt(np.arange(len(counts), 0, -1))
-    return int(np.flatnonzero(clear).max(initial=0))
-
-
-@dataclass(frozen=True, eq=False)
-class Curvature:
-    """A noisy matrix of second derivatives in whitened parameters, on the span of a basis.
-
-    Eigenvalues are floored at what is resolved (Lemma 29). The basis is orthonormal, and leaves out
-    what would move coefficients of features that are not identifiable.
-    """
-
-    matrix: Array
-    noise: float
-    basis: Array
-
-    @classmethod
-    def of(cls, conditioner: Conditioner) -> Curvature:
-        """Return that of a quadratic loss: the Gram matrix."""
-        return cls(conditioner.gram, conditioner.noise, np.eye(len(conditioner.gram)))
-
-    def shrunk_to(self, meant: Array, noise: float = 0.0) -> Curvature:
-        """Return it shrunk to what was meant, known up to a noise, as far as its own explains.
-
-        (James and Stein 1961; Lemma 62)
-        """
-        off, k = self.matrix - meant, len(meant)
-        chance = k * (k + 1) / 2 * self.noise**2 / max(float((off**2).sum()), 1e-300)
-        part = min(chance, 1.0)
-        left = math.hypot(self.noise * math.sqrt(max(1 - part, 1 / k)), part * noise)
-        return replace(self, matrix=meant + (1 - part) * off, noise=min(left, self.noise))
-
-    def times(self, factor: float) -> Curvature:
-        """Return a multiple of it."""
-        return replace(self, matrix=factor * self.matrix, noise=factor * self.noise)
-
-    def without(self, conditioner: Conditioner, features: Iterable[int]) -> Curvature:
-        """Return it where the coefficients of some features do not move (Lemma 29)."""
-        rows = conditioner.matrix.T[list(features)]
-        return replace(self, basis=np.linalg.svd(rows)[2][len(rows) :].T)
-
-    @property
-    def floor(self) -> float:
-        """Return the least eigenvalue of a resolved direction."""
-        return max(RESOLVED, math.sqrt(2 * len(self.matrix))) * self.noise
-
-    @cached_property
-    def _eigen(self) -> tuple[Array, Array]:
-        values, vectors = np.linalg.eigh(self.basis.T @ self.matrix @ self.basis)
-        return values, self.basis @ vectors
-
-    @property
-    def unfloored(self) -> Array:
-        """Return the eigenvalues as they were released, the least first."""
-        return self._eigen[0]
-
-    @property
-    def axes(self) -> Array:
-        """Return their directions, one in each column."""
-        return self._eigen[1]
-
-    @property
-    def values(self) -> Array:
-        """Return the eigenvalues, those of unresolved directions floored."""
-        return np.maximum(self._eigen[0], self.floor)
-
-    @cached_property
-    def inverse(self) -> Array:
-        """Return the inverse on the span, with floored eigenvalues."""
-        return np.asarray(self.axes / self.values @ self.axes.T)
+    return float(edges[min(int(np.flatnonzero(clear).max(initial=0)), N_CELLS)])
 
 
 @dataclass(frozen=True)
@@ -349,8 +296,8 @@ def explained(
     task: TableTask, conditioner: Conditioner, found: dict[int, Unidentified]
 ) -> Iterator[Unidentified]:
     """Say of features which others they are collinear with, if their variance is detected."""
-    back = np.linalg.inv(conditioner.matrix)
-    moments = back @ conditioner.gram @ back.T
+    back, gram = np.linalg.inv(conditioner.matrix), conditioner.gram
+    moments = back @ gram.matrix @ back.T
     sizes = np.sqrt(np.maximum(np.diag(moments), 0))
     kept = np.array([i for i in range(len(moments)) if i not in found], dtype=np.int64)
     constants = np.arange(task.n_features, len(moments))
@@ -360,6 +307,6 @@ def explained(
     for j, one in sorted(found.items()):
         slopes = np.linalg.lstsq(moments[np.ix_(kept, kept)], moments[kept, j], rcond=None)[0]
         alike = (np.abs(slopes) * sizes[kept] > PARTNER * sizes[j]) & (kept < task.n_features)
-        detected = bool(about_mean[j] > RESOLVED * conditioner.noise * float(back[j] @ back[j]))
+        detected = bool(about_mean[j] > RESOLVED * gram.noise * float(back[j] @ back[j]))
         partners = tuple(kept[alike & detected].tolist())
         yield replace(one, partners=partners, detected=detected)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -223,9 +222,12 @@ class TableRule:
         return max(math.sqrt(2 * n_columns) * noise / kept, self.score * n_columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Influences:
-    """A noisy histogram of influences ‖u‖·|r|: counts below, between and beyond edges."""
+    """A noisy histogram of influences ‖u‖·|r|: counts below, between and beyond edges.
+
+    They are `detected` if most rows are in cells that are; `median` is interpolated.
+    """
 
     edges: Array
     counts: Array
@@ -233,28 +235,17 @@ class Influences:
     n_rows: int
     one_sided: float = ONE_SIDED
 
-    @property
-    def detected(self) -> bool:
-        """Whether most rows are in cells that are detected."""
+    def __post_init__(self) -> None:
         clear = self.counts >= DETECTED * self.noise
-        return bool(clear[1:].any() and self.counts[clear].sum() >= 0.6 * self.n_rows)
-
-    @property
-    def median(self) -> float:
-        """Return the median, interpolated."""
-        below = np.maximum.accumulate(np.cumsum(self.counts[:-1]))
-        edges = np.concatenate(([0.0], self.edges))
+        self.detected = bool(clear[1:].any() and self.counts[clear].sum() >= 0.6 * self.n_rows)
+        below = np.append(0.0, np.maximum.accumulate(np.cumsum(self.counts[:-1])))
         half = max(float(self.counts.sum()), 1.0) / 2
-        return float(np.interp(half, np.concatenate(([0.0], below)), edges))
+        self.median = float(np.interp(half, below, np.append(0.0, self.edges)))
 
-    @cached_property
-    def _tail(self) -> tuple[Array, Array, Array]:
-        """Return sizes C, the rows beyond C, and their integral Σ(q − C)₊ (Lemma 28).
-
-        From the last detected cell on rows fall by a law, each as far as the counts make it likely;
-        before it they are what cells hold.
-        """
-        # A group far out is detected by its own cells, whatever noise is in those beyond.
+        # Sizes C, the rows beyond C, and their integral Σ(q − C)₊ (Lemma 28). From the last
+        # detected cell on rows fall by a law, each as far as the counts make it likely; before it
+        # they are what cells hold. A group far out is detected by its own cells, whatever noise is
+        # in those beyond.
         sums = np.append(0.0, np.cumsum(self.counts))
         first, end = np.triu_indices(len(sums), 1)
         clear = sums[end] - sums[first] >= DETECTED * self.noise * np.sqrt(end - first)
@@ -265,30 +256,28 @@ class Influences:
         rows = np.maximum(shares * precision @ counts / (shares**2 @ precision), 0.0)
         misfits = (counts - rows[:, None] * shares) ** 2 @ precision
         likely = np.exp((misfits.min() - misfits) / 2)
-        sizes = edge * 2.0 ** (np.arange(-24, 97) / 8)
-        beyond = (rows * likely / likely.sum()) @ _falls(np.maximum(sizes / edge, 1.0))
+        self.sizes = edge * 2.0 ** (np.arange(-24, 97) / 8)
+        beyond = (rows * likely / likely.sum()) @ _falls(np.maximum(self.sizes / edge, 1.0))
         held = np.cumsum(np.maximum(self.counts[last:0:-1], 0.0))[::-1]
-        beyond += np.interp(sizes, self.edges[: last + 1], np.append(held, 0.0))
-        pieces = (beyond[1:] + beyond[:-1]) / 2 * np.diff(sizes)
-        return sizes, beyond, np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+        beyond += np.interp(self.sizes, self.edges[: last + 1], np.append(held, 0.0))
+        pieces = (beyond[1:] + beyond[:-1]) / 2 * np.diff(self.sizes)
+        self.rows, self.cuts = beyond, np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
 
-    def cut_off(self, clip: float) -> float:
-        """Return Σ(q − C)₊, what a clip cuts off; nothing where most rows are hidden."""
-        sizes, _, integral = self._tail
-        return float(np.interp(clip, sizes, integral)) if self.detected else 0.0
+    def beyond(self, clip: float) -> tuple[float, float]:
+        """Return the rows beyond a clip, and Σ(q − C)₊, which it cuts off.
 
-    def beyond(self, clip: float) -> float:
-        """Return the number of rows beyond a clip."""
-        return float(np.interp(clip, *self._tail[:2]))
+        The latter is nothing where most rows are hidden.
+        """
+        cut = float(np.interp(clip, self.sizes, self.cuts)) if self.detected else 0.0
+        return float(np.interp(clip, self.sizes, self.rows)), cut
 
     def clip(self, rho: float, least: float, room: float) -> float:
         """Return the clip C ≥ `least` with the least C²/2ρ + B², B being what it cuts off.
 
         Up to `room`, where noise is negligible, all of it is taken to be on one side.
         """
-        sizes, _, integral = self._tail
-        clips = np.maximum(sizes, least)
-        cuts = np.interp(clips, sizes, integral)
+        clips = np.maximum(self.sizes, least)
+        cuts = np.interp(clips, self.sizes, self.cuts)
         squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in (self.one_sided, 1.0)]
         best, loose = (float(clips[np.argmin(one)]) for one in squares)
         return max(best, min(room, loose))
@@ -369,11 +358,6 @@ class Pooled:
         covariance = np.asarray(np.linalg.inv(turned + prior), dtype=np.float64)
         return origin + covariance @ turned @ (self.theta - origin), covariance
 
-    def private(self, noise: float) -> Array:
-        """Return the covariance of privacy's noise in the score: its own, and H's along the way."""
-        square = self.variance + noise**2 / 2 * float(self.way @ self.way)
-        return square * np.eye(len(self.way)) + noise**2 / 2 * np.outer(self.way, self.way)
-
 
 @dataclass(frozen=True, eq=False)
 class CutOff:
@@ -399,51 +383,39 @@ class CutOff:
         kept = prior / (prior + noise**2)
         return cls(excess * kept * directions, excess * noise * math.sqrt(kept), excess)
 
-    def error(self, directions: Array) -> Array:
-        """Return the standard error that it adds along directions of the parameters."""
-        by_noise = self.noise * np.sqrt((directions**2).sum(axis=1))
-        return np.asarray(np.hypot(UNSURE * (directions @ self.mean), by_noise))
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Meat:
-    """The noisy ΣΨΨᵀ of clipped influences Ψ = ψu, and the noise of its diagonal."""
+    """The noisy ΣΨΨᵀ of clipped influences Ψ = ψu, and the noise of its diagonal.
+
+    `total` is its trace, which is less noisy than any direction's part.
+    """
 
     matrix: Array
     noise: float
 
-    def dispersion(self, curvature: Curvature) -> float:
-        """Return it over the curvature, the mean of all directions."""
-        whole = float(curvature.values.sum())
-        return max(float(np.trace(self.matrix)), math.sqrt(len(self.matrix)) * self.noise) / whole
+    def __post_init__(self) -> None:
+        least = math.sqrt(len(self.matrix)) * self.noise
+        self.total = max(float(np.trace(self.matrix)), least)
 
-    def mean(self, spread: Array) -> float:
-        """Return it over squared spreads, the mean of all directions: less noisy than any."""
-        whole = float(spread @ spread)
-        return max(float(np.trace(self.matrix)), math.sqrt(len(spread)) * self.noise) / whole
-
-    def floored(self, spread: Array) -> Array:
-        """Return it with eigenvalues that are no less than a part of the mean."""
-        scales = np.outer(spread, spread)
-        values, vectors = np.linalg.eigh(self.matrix / scales)
-        least = LEAST_MEAT * self.mean(spread)
-        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T * scales)
-
-    def along(
+    def shrunk(
         self, directions: Array, spread: Array, meant: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Return hᵀMh/‖h‖² of every direction, shrunk to the mean, and its standard error.
+    ) -> tuple[Array, Array, Array]:
+        """Return hᵀMh/‖h‖² of every direction, its standard error, and M itself.
 
-        Or shrunk to what is `meant`, in the place of hᵀMh.
+        Each is shrunk to the mean over directions, by squared spreads, or to what is `meant` in
+        the place of hᵀMh; eigenvalues of M are no less than a part of that mean.
         """
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
-        even = self.mean(spread) * (directions**2 @ spread**2) / squares
-        if meant is not None:
-            even = meant / squares
+        mean = self.total / float(spread @ spread)
+        even = mean * (directions**2 @ spread**2) / squares if meant is None else meant / squares
         off = ((directions @ self.matrix) * directions).sum(axis=1) / squares - even
         kept = off**2 / (off**2 + self.noise**2)
         error = self.noise * np.maximum(kept, 1 / math.sqrt(len(self.matrix)))
-        return np.maximum(even + kept * off, LEAST_MEAT * even), error
+        scales = np.outer(spread, spread)
+        values, vectors = np.linalg.eigh(self.matrix / scales)
+        floored = (vectors * np.maximum(values, LEAST_MEAT * mean)) @ vectors.T * scales
+        return np.maximum(even + kept * off, LEAST_MEAT * even), error, floored
 
 
 # --- the fit --------------------------------------------------------------------------------------
@@ -451,7 +423,7 @@ class Meat:
 
 def plan_of(family: Family, *, of_interest: bool = False) -> RoundPlan:
     """Return the plan of the rounds for all coefficients, or for some that are of interest."""
-    if not family.releases_curvature:
+    if family.quadratic:
         return INTEREST_QUADRATIC if of_interest else QUADRATIC
     if family.has_scale:
         return INTEREST_CLIPPED if of_interest else CURVED_CLIPPED
@@ -478,7 +450,7 @@ def release_table(
     if columns is None:
         columns = places = places[places != offset]
     named = (tuple(np.searchsorted(places, one).tolist()) for one in (interest, required))
-    task = TableTask(wide, columns, wide.task.spending.remaining, *named)
+    task = TableTask(wide, columns, *named)
     plan = plan_of(family, of_interest=bool(interest))
     # Where no influence is clipped, noise of scores grows with the norm bound.
     most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(columns))
@@ -530,6 +502,15 @@ class TableEngine:
         if self.nuisance:
             chosen = list(task.interest)
             self.users, self.steps = self.users[chosen], self.steps[chosen]
+        # No variance function holds for means over a unit's rows.
+        self.releases_meat = self.family.has_scale or task.averaged
+        # Rows that the last histogram of influences, or of norms, could not detect.
+        share = LAST_SHARE if self.family.has_scale else NORM_SHARE
+        self.undetected = DETECTED * math.sqrt(GROUP_CELLS / (2 * float(task.share(share))))
+        # The standard deviation of residuals, or of units' means, as far as it is known.
+        self.deviation = task.wide.task.residual_scale
+        if self.nuisance:
+            self.deviation = self.nuisance.deviation
 
     def release(self, constant: float) -> TableRelease:
         """Release rounds, and what the covariance rests on."""
@@ -539,12 +520,11 @@ class TableEngine:
         theta = np.asarray(np.linalg.solve(self.conditioner.matrix.T, weights), dtype=np.float64)
 
         # Search: rounds to the posterior mean, with the mean curvature.
-        gram = Curvature.of(self.conditioner)
-        gram = gram.shrunk_to(task.n_rows * np.diag(self.conditioner.spread**2))
+        gram = self.conditioner.gram.shrunk_to(task.n_rows * np.diag(self.conditioner.spread**2))
         for part in self.plan.search:
             self._round(theta, budget * Fraction(part, 80), SEARCH_SHARE)
             mean, doubt = self._posterior(gram.times(self._mean_curvature(theta)))
-            theta = theta + self._safe(mean - theta)
+            theta = theta + self._damped(mean - theta)
 
         # The curvature where the search ended, and the features that it does not identify.
         curvature = gram
@@ -574,14 +554,9 @@ class TableEngine:
         predicting[task.columns[[j for j in self.without if task.constant[j]]]] = 0
         return self._table(table, predicting, known, hidden, explained_by)
 
-    @property
-    def releases_meat(self) -> bool:
-        """Whether the meat is released: no variance function holds for means over a unit's rows."""
-        return self.family.releases_meat or self.task.averaged
-
     def _budget(self) -> ZCDP:
         """Return what rounds and curvature share: what histograms, meat and count leave."""
-        task, curved, scaled = self.task, self.family.releases_curvature, self.family.has_scale
+        task, curved, scaled = self.task, not self.family.quadratic, self.family.has_scale
         histograms = len(self.plan.search) * SEARCH_SHARE
         histograms += len(self.plan.last) * LAST_SHARE
         histograms += LAST_SHARE * task.averaged
@@ -621,7 +596,7 @@ class TableEngine:
         )
         last = TableEngine(task, self.family, self.plan, conditioner, self.point, nuisance=nuisance)
         noise = curvature.noise * float(np.linalg.norm(turned, 2)) ** 2
-        of_interest = Curvature(level * np.eye(k), noise, np.eye(k))
+        of_interest = Curvature(level * np.eye(k), noise)
         known = last._finish(np.zeros(k), of_interest, np.zeros((k, k)), budget)[2]
 
         weights = predicting = self.point.weights
@@ -649,29 +624,37 @@ class TableEngine:
                 self.conditioner = replace(self.conditioner, rows=reaching)
             self._round(theta, budget * Fraction(part, 80), LAST_SHARE)
             now = curvature.times(self._mean_curvature(theta) / at)
-            theta = theta + self._safe(now.inverse @ self.rounds[-1].score)
+            theta = theta + self._damped(now.inverse @ self.rounds[-1].score)
 
         # What the clips of the last two rounds cut off.
         curvature, last, found = now, self.rounds[-2:], self.influences
-        cuts = np.array([0.0 if found is None else found.cut_off(one.clip) for one in last])
-        one_sided = found.one_sided if found else 0.0
-        estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+        cuts = np.array([0.0 if found is None else found.beyond(one.clip)[1] for one in last])
+        extra = found.one_sided * cuts if found else cuts
+        estimate = Pooled.of(last, curvature, extra, settling=True)
         self.move_to(estimate.theta)
         cut_off = CutOff(np.zeros_like(estimate.theta))
         if family.has_scale:
             cut_off = self._release_cut_off(estimate.part, cuts)
             estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
-        if family.releases_curvature:
+        if not family.quadratic:
             again = self._release_curvature(estimate.theta, task.share(MEAT_SHARE))
             again = again.shrunk_to(curvature.matrix, curvature.noise)
             curvature = again.without(self.conditioner, self.without)
-            estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+            estimate = Pooled.of(last, curvature, extra, settling=True)
             estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
             self.move_to(estimate.theta)
         meat = Meat(curvature.matrix, curvature.noise)
-        if self.releases_meat:
-            meat = self._release_meat(last[-1].clip)
+        if self.releases_meat:  # (docs/theory/tables.md, Lemma 25; mechanisms.md, Lemma 26)
+            residual, cap = self._clips(last[-1].clip)
+            matrix, noise = release_gram(
+                task.accountant,
+                self.point.row_total(capped_middle, residual, self.conditioner.rows, cap),
+                units_per_one=UNITS,
+                cost=task.share(MEAT_SHARE),
+                purpose="meat of the sandwich covariance",
+            )
+            meat = Meat(last[-1].clip ** 2 * matrix, last[-1].clip ** 2 * noise)
         return estimate, curvature, self._known(curvature, doubt, estimate, meat, cut_off)
 
     def _table(
@@ -686,7 +669,11 @@ class TableEngine:
         task = self.task
         deviation = self.deviation
         if task.averaged and self.family.has_scale:
-            deviation = self._release_deviation()
+            # That of residuals of one row of each unit (docs/theory/marginals.md, Lemma 22).
+            top = 8 * self.rounds[-1].clip
+            cost, purpose = task.share(LAST_SHARE), "sizes of influences of one row of each unit"
+            residual = self._clips(top)[0]
+            deviation = self._release_influences(self._single(), top, residual, cost, purpose)[1]
         # How many rows were norm-clipped, if any (docs/theory/mechanisms.md, Lemma 13).
         far = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
         rows = self.conditioner.rows.smaller(1.0 if self.nuisance else far)
@@ -707,7 +694,7 @@ class TableEngine:
             deviation,
             self.family.target_deviation(deviation, explained_by),
             long_rows=noisy if noisy > 2 * noise else 0.0,
-            undetected=self._undetected,
+            undetected=self.undetected,
         )
 
     # --- what released numbers say ---
@@ -746,32 +733,36 @@ class TableEngine:
         flat = np.maximum(curvature.unfloored, np.minimum(curvature.values, curvature.noise))
         directions = self.users @ (curvature.axes / flat @ curvature.axes.T)
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
-        noise = estimate.private(curvature.noise)
+        # Privacy's noise in the score: its own, and that of H along the way.
+        way, by_matrix = estimate.way, curvature.noise**2 / 2
+        noise = (estimate.variance + by_matrix * float(way @ way)) * np.eye(len(way))
+        noise = noise + by_matrix * np.outer(way, way)
         private = ((directions @ noise) * directions).sum(axis=1)
         private += self._by_leverage_and_held(directions, squares, curvature, doubt, estimate)
         private += self.nuisance.variances if self.nuisance else 0.0
-        moved = np.abs(self.users @ estimate.way)
+        moved = np.abs(self.users @ way)
         if not family.quadratic:  # the curvature changes along the way
-            way = np.maximum(self._moved(estimate.way), self.steps * moved)
-            private += (way * moved) ** 2
+            private += (np.maximum(self._moved(way), self.steps * moved) * moved) ** 2
             short = (self.users @ curvature.axes) * (curvature.axes.T @ estimate.last)
             private += (short @ (curvature.values / flat - 1)) ** 2  # by floored steps
 
-        bias = cut_off.error(directions)
+        by_noise = cut_off.noise * np.sqrt((directions**2).sum(axis=1))
+        bias = np.hypot(UNSURE * (directions @ cut_off.mean), by_noise)
         plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
-        both = family.releases_curvature and self.releases_meat
-        dispersion = meat.dispersion(curvature) if both else family.dispersion(self.deviation)
-        meant = dispersion * plain if both else None
-        sampling, error = meat.along(directions, spread, meant)
+        dispersion, meant = family.dispersion(self.deviation), None
+        if not family.quadratic and self.releases_meat:
+            dispersion = meat.total / float(curvature.values.sum())
+            meant = dispersion * plain
+        sampling, error, middle = meat.shrunk(directions, spread, meant)
         variances = squares * sampling + private + bias**2
         freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
-        if family.releases_curvature:
+        if not family.quadratic:
             turned = np.sqrt(((directions @ curvature.inverse) ** 2).sum(axis=1) / squares)
             known = 0.0 if self.releases_meat else squares * sampling
             parts = 2 - known / np.maximum(variances, 1e-300)
             off = np.maximum(curvature.noise * turned * parts, 1e-3) ** 2 / 2
             freedom = 1 / (off + (1 / np.maximum(freedom, 1e-9) if self.releases_meat else 0.0))
-        common = directions @ (meat.floored(spread) + noise) @ directions.T
+        common = directions @ (middle + noise) @ directions.T
         wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
         covariance = common * np.outer(wider, wider)
         usual = np.sqrt(squares * sampling)
@@ -789,7 +780,7 @@ class TableEngine:
             np.clip(freedom, LEAST_FREEDOM, 1e6),
             bias,
             usual,
-            self._undetected * largest * np.sqrt(squares),
+            self.undetected * largest * np.sqrt(squares),
         )
 
     def _by_leverage_and_held(
@@ -826,32 +817,14 @@ class TableEngine:
         scales = np.append(self.task.wide.scales, 1.0)[self.task.columns]
         return np.asarray(scales / np.sqrt(np.maximum(moments * inverse, 1.0)))
 
-    @property
-    def _undetected(self) -> float:
-        """Return how many rows the last histogram of influences, or of norms, could not detect."""
-        share = LAST_SHARE if self.family.has_scale else NORM_SHARE
-        return DETECTED * math.sqrt(GROUP_CELLS / (2 * float(self.task.share(share))))
-
-    @property
-    def deviation(self) -> float:
-        """Return the standard deviation of residuals, or of units' means, as far as it is known."""
-        return self.nuisance.deviation if self.nuisance else self._deviation_of(self.influences)
-
-    def _deviation_of(self, found: Influences | None) -> float:
-        task = self.task.wide.task
-        if found is None or not found.detected:
-            return task.residual_scale
-        by_median = PER_MEDIAN * found.median / self.conditioner.mean_norm
-        return max(by_median, task.residual_scale if task.point_mass else 0.0)
-
     def _moved(self, way: Array) -> float:
         """Return the root mean square by which linear predictors move."""
-        square = float(way @ self.conditioner.gram @ way) / self.task.n_rows
+        square = float(way @ self.conditioner.gram.matrix @ way) / self.task.n_rows
         return math.sqrt(max(square, 0.0))
 
-    def _safe(self, way: Array) -> Array:
+    def _damped(self, way: Array) -> Array:
         """Return as much of a move as Lemma 41 permits."""
-        return way if self.family.quadratic else way * self.family.damping(self._moved(way))
+        return way * self.family.damping(self._moved(way))
 
     def _mean_curvature(self, theta: Array) -> float:
         """Return the mean curvature there, if linear predictors are normal."""
@@ -883,13 +856,29 @@ class TableEngine:
                 top = 8 * self.rounds[-1].clip
                 residual = self._clips(top)[0]
             cost_of_histogram, purpose = task.share(share), "sizes of influences"
-            found = self._release_influences(self.point, top, residual, cost_of_histogram, purpose)
+            found, deviation = self._release_influences(
+                self.point, top, residual, cost_of_histogram, purpose
+            )
             self.influences = found
+            if not self.nuisance:
+                self.deviation = deviation
             clip = conditioner.longest * KEPT * self.deviation
             if found.detected:
                 room = math.sqrt(NEGLIGIBLE * 2 * float(cost) * task.n_rows) * self.deviation
                 clip = found.clip(float(cost), clip, room)
-        self.rounds.append(Round(theta, *self._release_score(clip, cost), clip))
+        # −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25).
+        residual, cap = self._clips(clip)
+        sums = self.point.row_total(capped_products, residual, conditioner.rows, cap)
+        noisy, noise = release_sums(
+            task.accountant,
+            sums,
+            units_per_one=UNITS,
+            change=cap,
+            cost=cost,
+            purpose="score: clipped residuals times whitened features",
+        )
+        size = residual * conditioner.row_norm
+        self.rounds.append(Round(theta, -size * noisy, size * noise, clip))
 
     def _clips(self, influence: float) -> tuple[float, float]:
         """Return where residuals are clipped whatever their row, and where times a row's norm.
@@ -903,8 +892,11 @@ class TableEngine:
 
     def _release_influences(
         self, point: ExactPoint, top: float, residual: float, cost: ZCDP, purpose: str
-    ) -> Influences:
-        """Release how many influences have which size (docs/theory/marginals.md, Lemma 22)."""
+    ) -> tuple[Influences, float]:
+        """Release how many influences have which size, and return the scale of residuals, too.
+
+        (docs/theory/marginals.md, Lemma 22)
+        """
         cap = top / (residual * self.conditioner.row_norm)
         counts = point.row_total(size_counts, residual, self.conditioner.rows, cap, N_CELLS)
         near = N_CELLS + 1 - (FAR_CELLS if self.rounds else 0)
@@ -916,18 +908,14 @@ class TableEngine:
             purpose=purpose,
         )
         edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-        one_sided = max(self.task.wide.task.asymmetry, ONE_SIDED)
-        return Influences(edges[first[1:] - 1], noisy[0], noise, self.task.n_rows, one_sided)
-
-    def _release_deviation(self) -> float:
-        """Release the standard deviation of residuals from one row of each unit.
-
-        (docs/theory/marginals.md, Lemma 22; docs/theory/mechanisms.md, Lemma 89)
-        """
-        top, cost = 8 * self.rounds[-1].clip, self.task.share(LAST_SHARE)
-        purpose = "sizes of influences of one row of each unit"
-        found = self._release_influences(self._single(), top, self._clips(top)[0], cost, purpose)
-        return self._deviation_of(found)
+        task = self.task.wide.task
+        one_sided = max(task.asymmetry, ONE_SIDED)
+        found = Influences(edges[first[1:] - 1], noisy[0], noise, self.task.n_rows, one_sided)
+        deviation = task.residual_scale
+        if found.detected:
+            by_median = PER_MEDIAN * found.median / self.conditioner.mean_norm
+            deviation = max(by_median, deviation if task.point_mass else 0.0)
+        return found, deviation
 
     def _single(self) -> ExactPoint:
         """Return the point where it is, of all rows or of one of each unit."""
@@ -937,21 +925,6 @@ class TableEngine:
         columns = self.task.columns
         point.shift(columns, self.point.weights[columns] - point.weights[columns])
         return point
-
-    def _release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
-        """Release −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25)."""
-        residual, cap = self._clips(influence)
-        sums = self.point.row_total(capped_products, residual, self.conditioner.rows, cap)
-        noisy, noise = release_sums(
-            self.task.accountant,
-            sums,
-            units_per_one=UNITS,
-            change=cap,
-            cost=cost,
-            purpose="score: clipped residuals times whitened features",
-        )
-        size = residual * self.conditioner.row_norm
-        return -size * noisy, size * noise
 
     def _release_cut_off(self, part: float, cuts: Array) -> CutOff:
         """Release the direction of clipped influences; a row adds a vector of length 1 at most.
@@ -970,25 +943,10 @@ class TableEngine:
             cost=self.task.share(CUT_SHARE),
             purpose="direction of clipped influences",
         )
-        rows = found.beyond(influence) if found else 0.0
+        rows = found.beyond(influence)[0] if found else 0.0
         one_sided = found.one_sided if found else 0.0
         excess = float(np.array([1 - part, part]) @ cuts) / max(rows, 1.0)
         return CutOff.of(-noisy, noise, one_sided * rows, excess)
-
-    def _release_meat(self, influence: float) -> Meat:
-        """Release ΣΨΨᵀ of clipped influences Ψ = ψu.
-
-        (docs/theory/tables.md, Lemma 25; docs/theory/mechanisms.md, Lemma 26)
-        """
-        residual, cap = self._clips(influence)
-        matrix, noise = release_gram(
-            self.task.accountant,
-            self.point.row_total(capped_middle, residual, self.conditioner.rows, cap),
-            units_per_one=UNITS,
-            cost=self.task.share(MEAT_SHARE),
-            purpose="meat of the sandwich covariance",
-        )
-        return Meat(influence**2 * matrix, influence**2 * noise)
 
     def _release_curvature(self, theta: Array, cost: ZCDP) -> Curvature:
         """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32).
@@ -1002,7 +960,7 @@ class TableEngine:
                 top = self.conditioner.row_norm * math.sqrt(bound)
                 counts = self._single().curved_total(size_counts, 1.0, rows, 1.0, N_CELLS)
                 purpose = "norms of whitened rows times roots of means"
-                k, mean = len(self.conditioner.gram), self._mean_curvature(theta)
+                k, mean = len(task.columns), self._mean_curvature(theta)
                 permitted = mean * max(SQUARED_NORM * k, permitted_square(task, k, cost))
                 longest = largest_detected(task, counts, top, purpose)
                 self.curved_norm = min(longest, math.sqrt(permitted))
@@ -1015,4 +973,4 @@ class TableEngine:
         matrix, noise = release_gram(
             task.accountant, sums, units_per_one=UNITS, cost=cost, purpose="curvature of the loss"
         )
-        return Curvature(square * matrix, square * noise, np.eye(len(matrix)))
+        return Curvature(square * matrix, square * noise)
