@@ -171,6 +171,11 @@ class Family:
     `quality_type` holds the measures of quality and releases them; `metric` is what scores
     predictions of given rows, in scikit-learn, and its parameters. `sparse` and `table` are the
     models that select features and that give a regression table.
+
+    The others follow: `n_classes` is 0 where the target is a number; the curvature of a `quadratic`
+    loss is the same everywhere; `linear` predictors are in the target's units; `measure` is how the
+    first measure of quality is called. Only some model files have the `file_fields`. Simulated fits
+    take `simulated_cost` times as long as one with a quadratic loss, and are scored on `test_rows`.
     """
 
     name: str
@@ -189,17 +194,31 @@ class Family:
     saturated: float = SATURATED
     in_parts: bool = False
     metric: tuple[str, Mapping[str, Any]] = field(default=("r2_score", {}))
+    n_classes: int = field(init=False)
+    quadratic: bool = field(init=False)
+    linear: bool = field(init=False)
+    measure: Called = field(init=False)
+    file_fields: tuple[str, ...] = field(init=False)
+    simulated_cost: float = field(init=False)
+    test_rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        quadratic, own = self.loss.quadratic, self.quality_type.file_field
+        vars(self).update(
+            n_classes=self.target.n_classes,
+            quadratic=quadratic,
+            linear=self.has_scale and quadratic,
+            measure=self.quality_type.measures[0],
+            file_fields=("classes",) * (self.target.n_classes > 0) + (own,) * (own != "quality"),
+            simulated_cost=1.0 if quadratic else 8.0,
+            test_rows=500 if quadratic else 4000,
+        )
 
     def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
         """Pickle by name: functions stay here."""
         return family_named, (self.name,)
 
     # --- what a target must be ---
-
-    @property
-    def n_classes(self) -> int:
-        """Return how many declared classes the target is one of; 0 where it is a number."""
-        return self.target.n_classes
 
     def fits(self, classes: Collection[object] | None, low: float = 0.0) -> bool:
         """Whether a declared target can be modelled: it has the classes that the family needs.
@@ -224,21 +243,6 @@ class Family:
         return low, high
 
     # --- the loss ---
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the curvature of the loss is the same everywhere."""
-        return self.loss.quadratic
-
-    @property
-    def releases_meat(self) -> bool:
-        """Whether the meat of the sandwich covariance is released; else it is the curvature."""
-        return self.has_scale
-
-    @property
-    def releases_curvature(self) -> bool:
-        """Whether the curvature is released; else it is the Gram matrix."""
-        return not self.quadratic
 
     def dispersion(self, scale: float, curvature: float = 1.0) -> float:
         """Return the variance of a residual over the variance function, whose mean is given."""
@@ -269,16 +273,7 @@ class Family:
         predictors = np.clip(mean + math.sqrt(variance) * _NODES, *ends)
         return float(_WEIGHTS @ self.variance(self.inverse_link(predictors)))
 
-    def target_deviation(self, residuals: float, explained: float) -> float:
-        """Return the target's standard deviation, where predictors are in its units; else 1."""
-        return math.hypot(residuals, explained) if self.has_scale and self.quadratic else 1.0
-
     # --- quality ---
-
-    @property
-    def measure(self) -> Called:
-        """Return how the first measure of quality is called."""
-        return self.quality_type.measures[0]
 
     def release_quality(
         self,
@@ -297,7 +292,7 @@ class Family:
         predictor of a model without features (docs/theory/quality.md, Lemmas 24, 34, 45 and 92).
         """
         residuals, target, predictors = scales
-        if not (self.has_scale and self.quadratic):  # predictors are not in the target's units
+        if not self.linear:
             residuals, target = predictors, residuals if self.has_scale else 1.0
         low, high = (end - units.target_centre for end in units.target_ends)
         ranges = Ranges(
@@ -317,25 +312,7 @@ class Family:
             in_sample=in_sample,
         )
 
-    # --- model files ---
-
-    @property
-    def file_fields(self) -> tuple[str, ...]:
-        """Return the fields that not all model files have."""
-        own = self.quality_type.file_field
-        return ("classes",) * (self.n_classes > 0) + (own,) * (own != "quality")
-
     # --- simulations ---
-
-    @property
-    def simulated_cost(self) -> float:
-        """Return the time of a simulated fit, relative to one with a quadratic loss."""
-        return 1.0 if self.quadratic else 8.0
-
-    @property
-    def test_rows(self) -> int:
-        """Return how many rows a simulated fit is scored on."""
-        return 500 if self.quadratic else 4000
 
     def simulated_score(
         self, predicted: Array, truth: Array, outcomes: Array, variance: float
@@ -356,7 +333,7 @@ class Family:
 
     def simulated_dispersion(self, explained: float) -> float:
         """Return the dispersion where predictors have this variance, and scaled outcomes 1."""
-        return 1 - explained if self.has_scale and self.quadratic else 1.0
+        return 1 - explained if self.linear else 1.0
 
     def unexplained(self, mean: float, explained: float) -> float:
         """Return the variance of working residuals, over rows whose predictors are normal."""

@@ -133,7 +133,7 @@ class OutcomeQuality(Measured):
         one, are clipped: their released counts bound what that may hide (docs/theory/quality.md,
         Lemma 34).
         """
-        (low, high), null = ranges.fitted, ranges.null
+        (low, high), null = ranges.effects.sum(axis=0).tolist(), ranges.null
         places = null + clamp(ranges.scale, NARROWEST, WIDEST) * EDGES
         if not ranges.scale:
             places = low + EDGES - _HALF[0] / 2  # a constant, in the middle of one cell
@@ -148,7 +148,7 @@ class OutcomeQuality(Measured):
         edges = np.concatenate(([-math.inf], places, [math.inf]))
         possible = (edges[1:] >= low - 0.01) & (edges[:-1] <= high + 0.01)
         no, yes = table.counts.reshape(2, -1) * possible
-        auc = _auc(no, yes, table.noise) if low < high else Measure.not_known(CONSTANT)
+        auc = _auc(no, yes, table.noise) if low < high else Measure(reason=CONSTANT)
         # The deviance, over 2 and the clip.
         levels = np.arange(N_LEVELS) / PER_UNIT - LARGEST_LOG_ODDS
         clip = float(np.logaddexp(0, max(places[-1], -places[0])))
@@ -159,9 +159,10 @@ class OutcomeQuality(Measured):
         most, far = np.logaddexp(0, np.array([high, -low])), np.zeros(table.counts.size)
         far[[len(places), len(places) + 1]] = np.maximum(most - clip, 0.0) / clip
         rounding = 1 / (2 * PER_UNIT * clip) + 1 / (2 * LEVELS)
-        deviance = releases.mean(found, [table.weighted(far)], WIDEST_FACTOR, rounding)
+        half = releases.mean(found, [table.weighted(far)], WIDEST_FACTOR, rounding)
+        deviance = Measure(*(2 * clip * one for one in half[:3]), half.reason)
         return cls(
-            **cls.fields(auc, deviance.mapped(lambda half: 2 * clip * half)),
+            **cls.fields(auc, deviance),
             null_deviance=2 * float(np.logaddexp(0, null) - null * expit(null)),
             in_sample=in_sample,
             edges=tuple(expit(places).tolist()),
@@ -178,7 +179,7 @@ def _auc(no: Array, yes: Array, noise: float) -> Measure:
     """
     n_no, n_yes = float(no.sum()), float(yes.sum())
     if min(n_no, n_yes) < LEAST_CLASS * noise * math.sqrt(len(no)):
-        return Measure.not_known(NOISE)
+        return Measure(reason=NOISE)
     ends = []
     for ties, side in ((0.5, 0.0), (0.0, -NORMAL_975), (1.0, NORMAL_975)):
         below, above = np.cumsum(no) - (1 - ties) * no, n_yes - np.cumsum(yes) + ties * yes
@@ -188,7 +189,7 @@ def _auc(no: Array, yes: Array, noise: float) -> Measure:
         second = noise * len(no) / (math.sqrt(2) * n_no * n_yes)
         ends.append(clamp(area + side * noise * math.hypot(first, second), 0.0, 1.0))
     if ends[2] - ends[1] > WIDEST_AUC:
-        return Measure.not_known(NOISE)
+        return Measure(reason=NOISE)
     return Measure(clamp(*ends), ends[1], ends[2])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -153,27 +152,14 @@ class Quality(Measured):
         centred = max(whole.value - n_rows * shift**2 + off**2 / n_rows, 0.0)
         own = math.hypot(whole.noise, 2 * shift * off, off**2 / n_rows)
         whole = NoisySum(centred, own, whole.per_row + shift**2)
-        sizes, ends = histograms
-        sums = SquareSums(
-            left,
-            whole,
-            sizes,
-            ends,
-            clip=clips[0],
-            target_clip=clips[1],
-            lean=abs(lean),
-            fitted=float(max(abs(least), abs(most))),
-            leverage=float(np.linalg.norm(np.abs(effects).max(axis=1))),
-        )
-        error = releases.mean(left, [beyond for *_, beyond in sums.tails()], WIDEST_FACTOR**2)
-        error = error.mapped(lambda square: unit * math.sqrt(square))
-        constant = not np.ptp(ranges.effects, axis=1).any()
-        r2 = Measure.not_known(CONSTANT) if constant else sums.r_squared(releases.count_noise)
+        sums = SquareSums(left, whole, *histograms, *clips, abs(lean), effects, (least, most))
+        r2, square = sums.measures(releases)
+        error = Measure(*(unit * math.sqrt(one) for one in square[:3]), square.reason)
         return cls(
             **cls.fields(r2, error),
             in_sample=in_sample,
-            sizes=tuple((sizes.edges[1:] * unit).tolist()),
-            shares=tuple(sizes.shares(n_rows).tolist()),
+            sizes=tuple((histograms[0].edges[1:] * unit).tolist()),
+            shares=tuple(histograms[0].shares(n_rows).tolist()),
         )
 
 
@@ -189,78 +175,80 @@ def magnitude_edges(scale: float, bound: float) -> Array:
 class SquareSums:
     """Released sums of clipped squares, and histograms that bound what lies beyond the clips.
 
-    All in units of the target's scale. `lean` is the size of the target's mean, over its clip;
-    `fitted` how far a prediction can be from the target's centre, and `leverage` the same if the
-    effects of several features have no common sign.
+    All in units of the target's scale. `lean` is the size of the target's mean, over its clip.
+    `effects` are what features can add to predictions, and `ends` where predictions are.
     """
 
     left: NoisySum
     whole: NoisySum
     sizes: NoisyHistogram
-    ends: NoisyHistogram
+    targets: NoisyHistogram
     clip: float
     target_clip: float
     lean: float
-    fitted: float
-    leverage: float
+    effects: Array
+    ends: tuple[float, float]
 
-    def tails(self) -> Iterator[tuple[NoisySum, NoisySum, NoisySum]]:
-        """Yield what rows beyond the clips add to Σr² at most: apart from Σu², to Σu², in all.
+    def measures(self, releases: QualityReleases) -> tuple[Measure, Measure]:
+        """Return R² and the mean squared residual, or why they are not known.
 
-        Any rows; or those with large residuals, and beside them rows within its clip, if
-        r² ≤ u² + f² on the whole (docs/theory/quality.md, Lemma 24).
+        R² is above ρ if (1 − ρ)Σu² − Σr² is positive, as in Fieller's interval of a ratio
+        (docs/theory/quality.md, Lemma 24).
         """
-        most = math.hypot(self.target_clip, min(self.leverage, self.fitted))
-        residuals, targets = self.sizes.edges[1:], self.ends.edges[1:]
-        out = np.maximum(targets**2 - self.target_clip**2, 0.0)
+        clip, target_clip, counted = self.clip, self.target_clip, releases.count_noise
+        # What rows beyond the clips add to Σr² at most: apart from Σu², to Σu², in all. Any rows;
+        # or those with large residuals, and beside them rows within its clip, if r² ≤ u² + f² on
+        # the whole, where effects of several features have no common sign.
+        fitted = float(max(abs(one) for one in self.ends))
+        leverage = float(np.linalg.norm(np.abs(self.effects).max(axis=1)))
+        most = math.hypot(target_clip, min(leverage, fitted))
+        edges, residuals = self.targets.edges, self.sizes.edges[1:]
         far, inside = (
-            self.sizes.weighted(np.maximum(sizes**2 - self.clip**2, 0.0))
+            self.sizes.weighted(np.maximum(sizes**2 - clip**2, 0.0))
             for sizes in (residuals, np.minimum(residuals, most))
         )
-        for one, other in ((far, NoisySum(0.0)), (inside, self.ends.weighted(out))):
-            both = NoisySum(one.value + other.value, math.hypot(one.noise, other.noise))
-            yield one, other, both
+        out = self.targets.weighted(np.maximum(edges[1:] ** 2 - target_clip**2, 0.0))
+        tails = [(far, NoisySum(0.0)), (inside, out)]
+        both = [NoisySum(a.value + b.value, math.hypot(a.noise, b.noise)) for a, b in tails]
+        error = releases.mean(self.left, both, WIDEST_FACTOR**2)
+        if not np.ptp(self.effects, axis=1).any():
+            return Measure(reason=CONSTANT), error
 
-    def r_squared(self, count_noise: float) -> Measure:
-        """Return R², or why it is not known (docs/theory/quality.md, Lemma 24).
-
-        R² is above ρ if (1 − ρ)Σu² − Σr² is positive, as in Fieller's interval of a ratio.
-        """
-        rest, tails = 1 - R2_GRID, list(self.tails())
+        rest = 1 - R2_GRID
         left, whole = (
-            NORMAL_975 * math.hypot(one.noise, one.per_row * count_noise)
+            NORMAL_975 * math.hypot(one.noise, one.per_row * counted)
             for one in (self.left, self.whole)
         )
         above, noise = rest * self.whole.value - self.left.value, np.hypot(rest * whole, left)
         # The lower end: the largest ρ below R², whatever rows are not detected.
         below = np.zeros(R2_GRID.shape, dtype=bool)
-        share = np.maximum(R2_GRID + (1 - R2_GRID) * self.lean, 0.0)
-        for far, out, _ in tails:
+        share = np.maximum(R2_GRID + rest * self.lean, 0.0)
+        for far, out in tails:
             unseen = NORMAL_95 * np.hypot(far.noise, share * out.noise)
             below |= above - far.value - share * out.value > np.hypot(noise, unseen)
         low = float(np.max(R2_GRID, where=below, initial=-math.inf))
         # The upper end: a row whose target is t > c from the centre adds at most (1 − ρ)(t² − c²)
         # less what its residual, at least t − |f|, takes off. Within a cell that is largest at one
         # of three points.
-        column, edges = rest[:, None], self.ends.edges
+        column = rest[:, None]
         weights = np.zeros((len(R2_GRID), len(edges) - 1))
-        best = self.fitted / np.maximum(1 - column, 1e-12)
-        for place in (best, self.fitted + self.clip, math.inf):
+        best = fitted / np.maximum(1 - column, 1e-12)
+        for place in (best, fitted + clip, math.inf):
             at = np.clip(place, edges[:-1], edges[1:])
-            more = np.maximum(at**2 - self.target_clip**2, 0.0)
-            lost = np.maximum(np.maximum(at - self.fitted, 0.0) ** 2 - self.clip**2, 0.0)
+            more = np.maximum(at**2 - target_clip**2, 0.0)
+            lost = np.maximum(np.maximum(at - fitted, 0.0) ** 2 - clip**2, 0.0)
             gain = np.where(more > 0, column * (1 + self.lean) * more - lost, 0.0)
             weights = np.maximum(weights, gain)
-        tail = np.maximum(weights @ self.ends.counts, 0.0)
-        tail_noise = NORMAL_95 * self.ends.noise * np.linalg.norm(weights, axis=1)
+        tail = np.maximum(weights @ self.targets.counts, 0.0)
+        tail_noise = NORMAL_95 * self.targets.noise * np.linalg.norm(weights, axis=1)
         may_be = above + tail + np.hypot(noise, tail_noise) >= 0
         last = int(np.max(np.flatnonzero(may_be), initial=-1))
         high = float(R2_GRID[min(last + 1, len(R2_GRID) - 1)])
         if not high - low <= WIDEST_R2:
-            hidden = min(one.value + NORMAL_95 * one.noise for *_, one in tails)
-            return Measure.not_known(UNDETECTED if hidden > left + whole else NOISE)
+            hidden = min(one.value + NORMAL_95 * one.noise for one in both)
+            return Measure(reason=UNDETECTED if hidden > left + whole else NOISE), error
         value = 1 - self.left.value / max(self.whole.value, 1e-300)
-        return Measure(clamp(value, low, high), low, high)
+        return Measure(clamp(value, low, high), low, high), error
 
 
 # --- the family -----------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class RateQuality(Measured):
             purpose=CALIBRATION,
         )
         rows, outcomes = sums.reshape(2, -1)
-        low, high = ranges.fitted
+        low, high = ranges.effects.sum(axis=0).tolist()
         return cls(
             **cls.fields(_explained(*deviances, constant=low == high)),
             null_mean=mean * unit,
@@ -145,10 +145,10 @@ def _explained(found: Measure, whole: Measure, *, constant: bool) -> Measure:
     """Return 1 − D/D₀: between its values at the ends of both, or why it is not known."""
     reason = CONSTANT if constant else found.reason or whole.reason
     if reason is not None:
-        return Measure.not_known(reason)
+        return Measure(reason=reason)
     low, high = 1 - found.high / whole.low, 1 - found.low / whole.high
     if high - low > WIDEST_EXPLAINED:
-        return Measure.not_known(NOISE)
+        return Measure(reason=NOISE)
     return Measure(clamp(1 - found.value / whole.value, low, high), low, high)
 
 

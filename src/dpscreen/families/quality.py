@@ -51,31 +51,19 @@ class Called(NamedTuple):
     significant: int | None = None  # digits; None: three decimals
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """A number and the ends of its interval; NaN where it is not known, and the reason why."""
 
-    value: float
-    low: float
-    high: float
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
     reason: str | None = None
-
-    @classmethod
-    def not_known(cls, reason: str) -> Measure:
-        """Return a measure without a number."""
-        return cls(math.nan, math.nan, math.nan, reason)
 
     @classmethod
     def of(cls, quality: Any, called: Called) -> Measure:
         """Return a measure from the fields of a quality."""
         names = (called.name, *(f"{called.stem}_{end}" for end in ("low", "high", "reason")))
         return cls(*(getattr(quality, name) for name in names))
-
-    def mapped(self, function: Callable[[float], float]) -> Measure:
-        """Return the measure by an increasing function of it."""
-        if self.reason is not None:
-            return self
-        return Measure(function(self.value), function(self.low), function(self.high))
 
 
 class Measured:
@@ -162,12 +150,6 @@ class Ranges:
     target_scale: float = 1.0
     null: float = 0.0
     unit: float = 1.0
-
-    @property
-    def fitted(self) -> tuple[float, float]:
-        """Return the least and the largest fitted value."""
-        low, high = self.effects.sum(axis=0)
-        return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -270,5 +252,5 @@ class QualityReleases:
         low, high = mean - rounding - noise, mean + rounding + hidden
         if not 0 < high <= widest * low:
             most = min(one.value + NORMAL_95 * one.noise for one in beyond)
-            return Measure.not_known(UNDETECTED if most > noise * self.n_rows else NOISE)
+            return Measure(reason=UNDETECTED if most > noise * self.n_rows else NOISE)
         return Measure(mean, low, high)

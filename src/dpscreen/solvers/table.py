@@ -191,7 +191,7 @@ class TableRule:
         """Return the rule of a family, the mean of whose variance function is at most that."""
         if family.quadratic:
             return cls(PLACED * GRAM_SHARE)
-        if family.releases_meat:
+        if family.has_scale:
             return cls(PLACED * CURVED_CLIPPED.gram)
         before = ROUND_SHARE + 2 * NORM_SHARE + GRAM_SHARE + MEAT_SHARE + LONG_SHARE
         left, variance = PLACED * (1 - before), min(variance, family.loss.curvature)
@@ -692,7 +692,7 @@ class TableEngine:
             *known,
             hidden,
             deviation,
-            self.family.target_deviation(deviation, explained_by),
+            math.hypot(deviation, explained_by) if self.family.linear else 1.0,
             long_rows=noisy if noisy > 2 * noise else 0.0,
             undetected=self.undetected,
         )
@@ -749,10 +749,9 @@ class TableEngine:
         by_noise = cut_off.noise * np.sqrt((directions**2).sum(axis=1))
         bias = np.hypot(UNSURE * (directions @ cut_off.mean), by_noise)
         plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
-        dispersion, meant = family.dispersion(self.deviation), None
+        meant = None
         if not family.quadratic and self.releases_meat:
-            dispersion = meat.total / float(curvature.values.sum())
-            meant = dispersion * plain
+            meant = meat.total / float(curvature.values.sum()) * plain
         sampling, error, middle = meat.shrunk(directions, spread, meant)
         variances = squares * sampling + private + bias**2
         freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
@@ -824,7 +823,7 @@ class TableEngine:
 
     def _damped(self, way: Array) -> Array:
         """Return as much of a move as Lemma 41 permits."""
-        return way * self.family.damping(self._moved(way))
+        return way if self.family.quadratic else way * self.family.damping(self._moved(way))
 
     def _mean_curvature(self, theta: Array) -> float:
         """Return the mean curvature there, if linear predictors are normal."""
