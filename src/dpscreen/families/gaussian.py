@@ -152,14 +152,26 @@ class Quality(Measured):
         centred = max(whole.value - n_rows * shift**2 + off**2 / n_rows, 0.0)
         own = math.hypot(whole.noise, 2 * shift * off, off**2 / n_rows)
         whole = NoisySum(centred, own, whole.per_row + shift**2)
-        sums = SquareSums(left, whole, *histograms, *clips, abs(lean), effects, (least, most))
+        (sizes, ends), (clip, target_clip) = histograms, clips
+        sums = SquareSums(
+            left,
+            whole,
+            sizes=sizes,
+            targets=ends,
+            clip=clip,
+            target_clip=target_clip,
+            lean=abs(lean),
+            effects=effects,
+            ends=(float(least), float(most)),
+        )
         r2, square = sums.measures(releases)
-        error = Measure(*(unit * math.sqrt(one) for one in square[:3]), square.reason)
+        value, low, high = (unit * math.sqrt(one) for one in square[:3])
+        error = Measure(value, low, high, square.reason)
         return cls(
             **cls.fields(r2, error),
             in_sample=in_sample,
-            sizes=tuple((histograms[0].edges[1:] * unit).tolist()),
-            shares=tuple(histograms[0].shares(n_rows).tolist()),
+            sizes=tuple((sizes.edges[1:] * unit).tolist()),
+            shares=tuple(sizes.shares(n_rows).tolist()),
         )
 
 

@@ -87,7 +87,7 @@ def caveats(
     if (clip_bias > NOTED_BIAS * errors).any():
         yield (
             f"Large residuals are clipped, mostly on one side: plain {estimator} may differ by "
-            "half a standard error or more. The standard errors include that."
+            "half a standard error or more, and intervals may cover too seldom."
         )
     shift = float((shifts / errors).max(initial=0.0))
     if shift > 1:

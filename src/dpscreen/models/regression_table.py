@@ -266,11 +266,12 @@ class RegressionTable(TableReadings):
     `reasons` say of which features there is no interval, and why; those in `binary_bounds` have
     the bounds of a binary feature, and may be numbers that vary little within them, and those in
     `nuisance` are adjusted for while the budget went to coefficients of interest. The coefficient
-    of `offset` is known. `clip_bias` is how far clipped influences may have moved a coefficient, by
-    what a lower clip would change. `scales` and `target_scale` are released standard deviations, in
-    which effects are compared. `shortened` is the noisy number of high-leverage rows, whose weight
-    is reduced. A group of fewer rows than
-    `undetected` is not detectable at the budget, and moves coefficients by at most `largest_shift`.
+    of `offset` is known. `clip_bias` is how far clipped influences may have moved a coefficient:
+    what its standard error counts or, where large influences lean to one side along it, all that
+    clips cut off. `scales` and `target_scale` are released standard deviations, in which effects
+    are compared. `shortened` is the noisy number of high-leverage rows, whose weight is reduced. A
+    group of fewer rows than `undetected` is not detectable at the budget, and moves coefficients by
+    at most `largest_shift`.
     `plain_errors` are what standard errors would be about without privacy.
     """
 

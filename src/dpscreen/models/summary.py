@@ -240,7 +240,7 @@ def about_predictions(release: Release) -> Iterator[str]:
 UNRELIABLE = "sign not reliable"
 NO_INTERVAL, ONE_VALUE = "no interval", "most rows share one value"
 ADJUSTED_FOR = "adjusted for, not estimated"
-CLIPPED = "clipping bias of half a standard error or more, included"
+CLIPPED = "clipped residuals may move it by half a standard error or more"
 EXPLAINED = " (explain() says why)"
 
 

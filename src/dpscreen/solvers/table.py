@@ -72,6 +72,7 @@ CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
 
 CURVED_CLIPPED = RoundPlan((1, 1, 1, 2, 2, 3), curvature=14, last=(16, 40), margin=1.7, gram=0.1)
 """Rounds where that is so, and influences are clipped. Tuned."""
+
 INTEREST_QUADRATIC = RoundPlan(search=(10, 10), curvature=0, last=(20, 40), margin=1.7)
 """Rounds of a constant curvature where the last ones are of coefficients of interest. Tuned."""
 
@@ -102,11 +103,15 @@ FAR_CELLS, GROUP_CELLS, TAIL_RATES = 6, 4, np.linspace(1.4, 12.0, 54)
 a group of similar rows is spread, at most; and logarithmic slopes of the tail, equally likely at
 first. Conventional; Lemma 28."""
 
-ONE_SIDED, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 1.0, 0.1, 0.5
-"""Part of what clips cut off that is taken to be on one side where clips are chosen; error of its
-size, as a part; privacy noise over sampling, as
+ONE_SIDED, CURVED_BIAS, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 0.6, 1.0, 0.1, 0.5
+"""Part of what clips cut off that is taken to be on one side, and its weight against noise where
+clips of curved losses are chosen; error of its size, as a part; privacy noise over sampling, as
 variances, up to which nothing is clipped for it; and the largest move of a coefficient, per
 standard deviation of its feature and beyond noise, in the last round of a curved loss. Tuned."""
+
+LARGE, LEANING = 0.5, 2.5
+"""Part of the clip from which on influences count in the direction of large ones; and standard
+deviations of noise from which on they lean to one side along a coefficient. Tuned."""
 
 LEAST_MEAT, LEAST_FREEDOM, ROWS_PER_COLUMN = 0.1, 4.0, 10
 """Least variance of a direction over their mean; least degrees of freedom; and rows per column with
@@ -122,10 +127,10 @@ class TableRelease:
     """Released weights of the table, one for each column, and of the model for predictions.
 
     The two differ where features are not identifiable: predictions have posterior means of all.
-    Covariance, degrees of freedom, `bias` by clips and `plain` standard errors, those without
-    privacy, are of coefficients in the user's units, the constant last if there is one. `deviation`
-    is the standard deviation of residuals, `target_deviation` that of the target. Fewer rows than
-    `undetected` may go undetected, and move coefficients by up to `shift` (Lemma 65).
+    Covariance, degrees of freedom, largest `bias` by clips and `plain` standard errors, those
+    without privacy, are of coefficients in the user's units, the constant last if there is one.
+    `deviation` is the standard deviation of residuals, `target_deviation` that of the target. Fewer
+    rows than `undetected` may go undetected, and move coefficients by up to `shift` (Lemma 65).
     """
 
     family: Family
@@ -271,14 +276,16 @@ class Influences:
         cut = float(np.interp(clip, self.sizes, self.cuts)) if self.detected else 0.0
         return float(np.interp(clip, self.sizes, self.rows)), cut
 
-    def clip(self, rho: float, least: float, room: float) -> float:
-        """Return the clip C ≥ `least` with the least C²/2ρ + B², B being what it cuts off.
+    def clip(self, rho: float, least: float, room: float, bias: float = 1.0) -> float:
+        """Return the clip C ≥ `least` with the least C²/2ρ + B².
 
-        Up to `room`, where noise is negligible, all of it is taken to be on one side.
+        B is the part of what it cuts off that may be on one side, with the weight `bias`; up to
+        `room`, where noise is negligible, it is all of it.
         """
         clips = np.maximum(self.sizes, least)
         cuts = np.interp(clips, self.sizes, self.cuts)
-        squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in (self.one_sided, 1.0)]
+        parts = (bias * self.one_sided, 1.0)
+        squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in parts]
         best, loose = (float(clips[np.argmin(one)]) for one in squares)
         return max(best, min(room, loose))
 
@@ -361,27 +368,37 @@ class Pooled:
 
 @dataclass(frozen=True, eq=False)
 class CutOff:
-    """What clips cut off the score: its posterior mean, and the standard deviation by noise.
+    """What clips cut off the score: its posterior mean, and the standard deviation of its error.
 
-    The direction of clipped influences is released, and their mean `excess` over the clip follows
-    from the histogram; `UNSURE` is the error of that, as a part (Lemma 69).
+    The direction of large influences is released, and how far they exceed clips, their mean
+    `excess`, follows from the histogram; `UNSURE` is the error of that, as a part (Lemma 69).
+    `leaning` is that direction in standard deviations of its noise; `total` is all they cut off.
     """
 
     mean: Array
+    leaning: Array
     noise: float = 0.0
     excess: float = 0.0
+    total: float = 0.0
 
     @classmethod
-    def of(cls, directions: Array, noise: float, one_sided: float, excess: float) -> CutOff:
-        """Return it from a noisy sum of directions, and the mean excess of clipped rows.
+    def of(
+        cls, directions: Array, noise: float, rows: float, excess: float, part: float = ONE_SIDED
+    ) -> CutOff:
+        """Return it from a noisy sum of directions, the number of rows, and their mean excess.
 
-        The prior has so many rows `one_sided`, unless the sum is beyond that and its noise.
+        The prior has a part of the rows on one side, unless the sum is beyond that and its noise.
+        Its standard deviation counts whatever is released: what clips cut off may differ. The sum
+        is no longer than the number of rows.
         """
         k, square = len(directions), float(directions @ directions)
         detected = square / k - noise**2 * (1 + 2 * math.sqrt(2 / k))
-        prior = max(one_sided**2 / k, detected)
+        one_sided = part * rows / math.sqrt(k)
+        prior = max(one_sided**2, detected)
         kept = prior / (prior + noise**2)
-        return cls(excess * kept * directions, excess * noise * math.sqrt(kept), excess)
+        error = excess * max(one_sided, noise * math.sqrt(kept))
+        mean = directions * min(kept, rows / max(math.sqrt(square), 1e-300))
+        return cls(excess * mean, directions / noise, error, excess, excess * rows)
 
 
 @dataclass(eq=False)
@@ -626,24 +643,38 @@ class TableEngine:
             now = curvature.times(self._mean_curvature(theta) / at)
             theta = theta + self._damped(now.inverse @ self.rounds[-1].score)
 
-        # What the clips of the last two rounds cut off.
+        # What the clips of the last two rounds cut off, and its direction (Lemma 69). Beyond clips
+        # are too few rows for one, so those beyond a part of the last clip count.
         curvature, last, found = now, self.rounds[-2:], self.influences
         cuts = np.array([0.0 if found is None else found.beyond(one.clip)[1] for one in last])
-        extra = found.one_sided * cuts if found else cuts
-        estimate = Pooled.of(last, curvature, extra, settling=True)
+        one_sided = found.one_sided if found else 0.0
+        estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
         self.move_to(estimate.theta)
-        cut_off = CutOff(np.zeros_like(estimate.theta))
+        cut_off = CutOff(*np.zeros((2, len(theta))))
         if family.has_scale:
-            cut_off = self._release_cut_off(estimate.part, cuts)
-            estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
-            self.move_to(estimate.theta)
+            influence = LARGE * last[-1].clip
+            residual, cap = self._clips(influence)
+            sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
+            noisy, noise = release_sums(
+                task.accountant,
+                sums,
+                units_per_one=LEVELS,
+                change=1.0,
+                cost=task.share(CUT_SHARE),
+                purpose="direction of clipped influences",
+            )
+            rows = found.beyond(influence)[0] if found else 0.0
+            excess = float(np.array([1 - estimate.part, estimate.part]) @ cuts) / max(rows, 1.0)
+            cut_off = CutOff.of(-noisy, noise, rows, excess, one_sided)
         if not family.quadratic:
-            again = self._release_curvature(estimate.theta, task.share(MEAT_SHARE))
+            theta = estimate.theta + curvature.inverse @ cut_off.mean
+            self.move_to(theta)
+            again = self._release_curvature(theta, task.share(MEAT_SHARE))
             again = again.shrunk_to(curvature.matrix, curvature.noise)
             curvature = again.without(self.conditioner, self.without)
-            estimate = Pooled.of(last, curvature, extra, settling=True)
-            estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
-            self.move_to(estimate.theta)
+            estimate = Pooled.of(last, curvature, one_sided * cuts, settling=True)
+        estimate = replace(estimate, theta=estimate.theta + curvature.inverse @ cut_off.mean)
+        self.move_to(estimate.theta)
         meat = Meat(curvature.matrix, curvature.noise)
         if self.releases_meat:  # (docs/theory/tables.md, Lemma 25; mechanisms.md, Lemma 26)
             residual, cap = self._clips(last[-1].clip)
@@ -741,13 +772,16 @@ class TableEngine:
         private += self._by_leverage_and_held(directions, squares, curvature, doubt, estimate)
         private += self.nuisance.variances if self.nuisance else 0.0
         moved = np.abs(self.users @ way)
-        if not family.quadratic:  # the curvature changes along the way
-            private += (np.maximum(self._moved(way), self.steps * moved) * moved) ** 2
+        if not family.quadratic:  # a Newton step is off by half the change of curvature on its way
+            private += (np.maximum(self._moved(way), self.steps * moved) * moved / 2) ** 2
             short = (self.users @ curvature.axes) * (curvature.axes.T @ estimate.last)
             private += (short @ (curvature.values / flat - 1)) ** 2  # by floored steps
 
         by_noise = cut_off.noise * np.sqrt((directions**2).sum(axis=1))
         bias = np.hypot(UNSURE * (directions @ cut_off.mean), by_noise)
+        # All that is cut off may move coefficients along which large influences lean to one side.
+        leans = np.abs(directions @ cut_off.leaning) > LEANING * np.sqrt(squares)
+        by_clips = np.where(leans, cut_off.total * np.sqrt(squares), 0.0)
         plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
         meant = None
         if not family.quadratic and self.releases_meat:
@@ -777,7 +811,7 @@ class TableEngine:
         return (
             (covariance + covariance.T) / 2,
             np.clip(freedom, LEAST_FREEDOM, 1e6),
-            bias,
+            np.maximum(by_clips, bias),
             usual,
             self.undetected * largest * np.sqrt(squares),
         )
@@ -864,7 +898,8 @@ class TableEngine:
             clip = conditioner.longest * KEPT * self.deviation
             if found.detected:
                 room = math.sqrt(NEGLIGIBLE * 2 * float(cost) * task.n_rows) * self.deviation
-                clip = found.clip(float(cost), clip, room)
+                bias = 1.0 if self.family.quadratic else CURVED_BIAS
+                clip = found.clip(float(cost), clip, room, bias)
         # −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25).
         residual, cap = self._clips(clip)
         sums = self.point.row_total(capped_products, residual, conditioner.rows, cap)
@@ -924,28 +959,6 @@ class TableEngine:
         columns = self.task.columns
         point.shift(columns, self.point.weights[columns] - point.weights[columns])
         return point
-
-    def _release_cut_off(self, part: float, cuts: Array) -> CutOff:
-        """Release the direction of clipped influences; a row adds a vector of length 1 at most.
-
-        `part` is the weight of the last round in the estimate, and `cuts` are what the clips of the
-        last two cut off (docs/theory/tables.md, Lemma 69).
-        """
-        influence, found = self.rounds[-1].clip, self.influences
-        residual, cap = self._clips(influence)
-        sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
-        noisy, noise = release_sums(
-            self.task.accountant,
-            sums,
-            units_per_one=LEVELS,
-            change=1.0,
-            cost=self.task.share(CUT_SHARE),
-            purpose="direction of clipped influences",
-        )
-        rows = found.beyond(influence)[0] if found else 0.0
-        one_sided = found.one_sided if found else 0.0
-        excess = float(np.array([1 - part, part]) @ cuts) / max(rows, 1.0)
-        return CutOff.of(-noisy, noise, one_sided * rows, excess)
 
     def _release_curvature(self, theta: Array, cost: ZCDP) -> Curvature:
         """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32).
