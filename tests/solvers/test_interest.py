@@ -33,12 +33,6 @@ def observed(seed, n=6000):
     return X, X @ [0.2, 3.0, 0.5, -0.5, 0.3, 0.0, 0.2], rng
 
 
-def fitted(seed, **options):
-    X, mean, rng = observed(seed)
-    setting = SETTING | {"target_bounds": (-100, 100), "random_state": f"i{seed}"}
-    return PrivateOLS(**setting | options).fit(X, mean + rng.normal(size=len(X)))
-
-
 def test_no_row_moves_few_combinations_by_more_than_one():
     """Two combinations of three columns, brute force over rows that are left out."""
     rng = np.random.default_rng(0)
@@ -83,18 +77,55 @@ def test_lemma_97_errors_of_others_count_only_as_products():
     np.testing.assert_allclose(step - users @ best, there @ noise[0] @ off)
 
 
-def test_interest_gets_narrower_intervals_that_cover():
-    """Ten fits: errors are smaller, and at least eight intervals cover, 95 % being expected."""
+def numbers(seed):
+    X, mean, rng = observed(seed)
+    return X, mean + rng.normal(size=len(X)), 0.2
+
+
+def outcomes(seed):
+    X, _, rng = observed(seed, n=8000)
+    log_odds = X @ [0.5, 1, 0.5, -0.5, 0.3, 0, 0.2] - 1
+    return X, (rng.random(len(X)) < 1 / (1 + np.exp(-log_odds))).astype(int), 0.5
+
+
+def counts(seed, n=8000):
+    """Return counts, and a column of exposure before that of the treatment."""
+    rng = np.random.default_rng([seed, 5])
+    Z, exposure = rng.normal(size=(n, 6)), rng.uniform(-1, 1, n)
+    treated = (rng.logistic(size=n) < Z[:, 0]).astype(float)
+    X = np.column_stack((exposure, treated, Z))
+    return X, rng.poisson(np.exp(X @ [1, 0.3, 0.2, -0.2, 0.1, 0, 0.1, 0])), 0.3
+
+
+EXPOSED = {"feature_bounds": [(-1, 1), (0, 1), *[(-10, 10)] * 6], "offset": 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "drawn", "name", "options"),
+    [
+        (PrivateOLS, numbers, "x0", {"target_bounds": (-100, 100)}),
+        (PrivateLogit, outcomes, "x0", {}),
+        (PrivatePoisson, counts, "x1", EXPOSED | {"target_bounds": (0, 100)}),
+    ],
+)
+def test_interest_gets_narrower_intervals_that_cover(kind, drawn, name, options):
+    """Twelve fits: errors are smaller, and at least ten intervals cover, 95 % being expected."""
     covers, errors = [], []
-    for seed in range(10):
-        of_all, found = fitted(seed), fitted(seed, interest=["x0"])
-        errors.append((found.bse["x0"], of_all.bse["x0"]))
-        low, high = found.conf_int().loc["x0"]
-        covers.append(low <= 0.2 <= high)
-        assert set(found.table_.reasons) == found.table_.nuisance == {1, 2, 3, 4, 5, 6}
-        assert not found.table_.left_out  # all are adjusted for
-    assert sum(covers) >= 8
-    narrower, wider = np.mean(errors, axis=0)
+    for seed in range(12):
+        X, y, truth = drawn(seed)
+        setting = SETTING | options | {"random_state": f"i{seed}"}
+        of_all, found = kind(**setting).fit(X, y), kind(interest=[name], **setting).fit(X, y)
+        errors.append((found.bse[name], of_all.bse[name]))
+        low, high = found.conf_int().loc[name]
+        covers.append(low <= truth <= high)
+        others = set(range(X.shape[1])) - {int(name[1:])}
+        offset = {options["offset"]} if "offset" in options else set()
+        assert set(found.table_.reasons) == others
+        assert found.table_.nuisance == others - offset
+        assert not set(found.table_.left_out)  # all are adjusted for
+        assert all(np.ravel(found.coef_)[j] == pytest.approx(1, abs=1e-5) for j in offset)
+    assert sum(covers) >= 10
+    narrower, wider = np.median(errors, axis=0)  # one of twenty matrices has twice the noise
     assert narrower < 0.92 * wider
 
 
@@ -113,50 +144,6 @@ def test_with_a_large_budget_interest_is_least_squares():
     covariance = model.cov_params().to_numpy()[:2, :2]
     assert covariance[0, 1] == pytest.approx(robust[0, 1], abs=0.2 * errors.prod())
     assert model.t_test("x1 - x0 = 0").effect == pytest.approx(best[1] - best[0], abs=0.05)
-
-
-def test_binary_outcomes_have_coefficients_of_interest():
-    """Twelve fits of an exposure's log-odds, 0.5: errors are smaller, at least ten cover."""
-    covers, errors = [], []
-    for seed in range(12):
-        X, _, rng = observed(seed, n=8000)
-        y = rng.random(len(X)) < 1 / (1 + np.exp(1 - X @ [0.5, 1, 0.5, -0.5, 0.3, 0, 0.2]))
-        setting = SETTING | {"random_state": f"b{seed}"}
-        found = PrivateLogit(interest="x0", **setting).fit(X, y.astype(int))
-        of_all = PrivateLogit(**setting).fit(X, y.astype(int))
-        errors.append((found.bse["x0"], of_all.bse["x0"]))
-        low, high = found.conf_int().loc["x0"]
-        covers.append(low <= 0.5 <= high)
-    assert sum(covers) >= 10
-    narrower, wider = np.mean(errors, axis=0)
-    assert narrower < 0.92 * wider
-
-
-def test_counts_have_coefficients_of_interest_beside_an_offset():
-    """Twelve fits of a log-rate, 0.3, after a column of exposure: narrower, at least ten cover."""
-    covers, errors = [], []
-    for seed in range(12):
-        rng, n = np.random.default_rng([seed, 5]), 8000
-        Z, exposure = rng.normal(size=(n, 6)), rng.uniform(-1, 1, n)
-        treated = (rng.logistic(size=n) < Z[:, 0]).astype(float)
-        rows = np.column_stack((exposure, treated, Z))
-        mean = np.exp(rows @ [1, 0.3, 0.2, -0.2, 0.1, 0, 0.1, 0])
-        setting = SETTING | {
-            "random_state": f"c{seed}",
-            "feature_bounds": [(-1, 1), (0, 1), *[(-10, 10)] * 6],
-            "target_bounds": (0, 100),
-            "offset": 0,
-        }
-        y = rng.poisson(mean)
-        found = PrivatePoisson(interest="x1", **setting).fit(rows, y)
-        of_all = PrivatePoisson(**setting).fit(rows, y)
-        assert found.coef_[0] == pytest.approx(1, abs=1e-5)
-        errors.append((found.bse["x1"], of_all.bse["x1"]))
-        low, high = found.conf_int().loc["x1"]
-        covers.append(low <= 0.3 <= high)
-    assert sum(covers) >= 10
-    narrower, wider = np.median(errors, axis=0)  # one of twenty matrices has twice the noise
-    assert narrower < 0.92 * wider
 
 
 def test_what_is_required_is_never_dropped():

@@ -113,13 +113,6 @@ class Words:
         of_one = f"{self.increment} for one standard deviation"
         return of_one if self.increment else "standardised coefficient"
 
-    @property
-    def simulated_effect(self) -> str:
-        """Return the same in a sentence."""
-        if not self.increment:
-            return "a coefficient when features and target have variance 1"
-        return f"what one standard deviation of a feature adds to the {self.increment}"
-
 
 @dataclass(frozen=True)
 class SimulatedFamily:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -152,19 +153,10 @@ class Quality(Measured):
         centred = max(whole.value - n_rows * shift**2 + off**2 / n_rows, 0.0)
         own = math.hypot(whole.noise, 2 * shift * off, off**2 / n_rows)
         whole = NoisySum(centred, own, whole.per_row + shift**2)
-        (sizes, ends), (clip, target_clip) = histograms, clips
-        sums = SquareSums(
-            left,
-            whole,
-            sizes=sizes,
-            targets=ends,
-            clip=clip,
-            target_clip=target_clip,
-            lean=abs(lean),
-            effects=effects,
-            ends=(float(least), float(most)),
+        fitted, sizes = float(max(abs(least), abs(most))), histograms[0]
+        r2, square = _from_sums(
+            releases, (left, whole), histograms, clips, abs(lean), effects, fitted
         )
-        r2, square = sums.measures(releases)
         value, low, high = (unit * math.sqrt(one) for one in square[:3])
         error = Measure(value, low, high, square.reason)
         return cls(
@@ -183,84 +175,74 @@ def magnitude_edges(scale: float, bound: float) -> Array:
     return np.concatenate(([0.0], near, far[far > fine]))
 
 
-@dataclass(frozen=True)
-class SquareSums:
-    """Released sums of clipped squares, and histograms that bound what lies beyond the clips.
+def _from_sums(
+    releases: QualityReleases,
+    sums: tuple[NoisySum, NoisySum],
+    histograms: Sequence[NoisyHistogram],
+    clips: Sequence[float],
+    lean: float,
+    effects: Array,
+    fitted: float,
+) -> tuple[Measure, Measure]:
+    """Return R² and the mean squared residual, or why they are not known.
 
-    All in units of the target's scale. `lean` is the size of the target's mean, over its clip.
-    `effects` are what features can add to predictions, and `ends` where predictions are.
+    R² is above ρ if (1 − ρ)Σu² − Σr² is positive, as in Fieller's interval of a ratio. Sums of
+    clipped squares, of residuals and then of the target, and histograms that bound what lies beyond
+    the clips are in units of the target's scale. `lean` is the size of the target's mean, over its
+    clip, and `fitted` that of the largest prediction (docs/theory/quality.md, Lemma 24).
     """
+    (sizes, targets), (clip, target_clip) = histograms, clips
+    # What rows beyond the clips add to Σr² at most: apart from Σu², to Σu², in all. Any rows;
+    # or those with large residuals, and beside them rows within its clip, if r² ≤ u² + f² on
+    # the whole, where effects of several features have no common sign.
+    leverage = float(np.linalg.norm(np.abs(effects).max(axis=1)))
+    most = math.hypot(target_clip, min(leverage, fitted))
+    edges, residuals = targets.edges, sizes.edges[1:]
+    far, inside = (
+        sizes.weighted(np.maximum(ends**2 - clip**2, 0.0))
+        for ends in (residuals, np.minimum(residuals, most))
+    )
+    out = targets.weighted(np.maximum(edges[1:] ** 2 - target_clip**2, 0.0))
+    tails = [(far, NoisySum(0.0)), (inside, out)]
+    both = [NoisySum(a.value + b.value, math.hypot(a.noise, b.noise)) for a, b in tails]
+    error = releases.mean(sums[0], both, WIDEST_FACTOR**2)
+    if not np.ptp(effects, axis=1).any():
+        return Measure(reason=CONSTANT), error
 
-    left: NoisySum
-    whole: NoisySum
-    sizes: NoisyHistogram
-    targets: NoisyHistogram
-    clip: float
-    target_clip: float
-    lean: float
-    effects: Array
-    ends: tuple[float, float]
-
-    def measures(self, releases: QualityReleases) -> tuple[Measure, Measure]:
-        """Return R² and the mean squared residual, or why they are not known.
-
-        R² is above ρ if (1 − ρ)Σu² − Σr² is positive, as in Fieller's interval of a ratio
-        (docs/theory/quality.md, Lemma 24).
-        """
-        clip, target_clip, counted = self.clip, self.target_clip, releases.count_noise
-        # What rows beyond the clips add to Σr² at most: apart from Σu², to Σu², in all. Any rows;
-        # or those with large residuals, and beside them rows within its clip, if r² ≤ u² + f² on
-        # the whole, where effects of several features have no common sign.
-        fitted = float(max(abs(one) for one in self.ends))
-        leverage = float(np.linalg.norm(np.abs(self.effects).max(axis=1)))
-        most = math.hypot(target_clip, min(leverage, fitted))
-        edges, residuals = self.targets.edges, self.sizes.edges[1:]
-        far, inside = (
-            self.sizes.weighted(np.maximum(sizes**2 - clip**2, 0.0))
-            for sizes in (residuals, np.minimum(residuals, most))
-        )
-        out = self.targets.weighted(np.maximum(edges[1:] ** 2 - target_clip**2, 0.0))
-        tails = [(far, NoisySum(0.0)), (inside, out)]
-        both = [NoisySum(a.value + b.value, math.hypot(a.noise, b.noise)) for a, b in tails]
-        error = releases.mean(self.left, both, WIDEST_FACTOR**2)
-        if not np.ptp(self.effects, axis=1).any():
-            return Measure(reason=CONSTANT), error
-
-        rest = 1 - R2_GRID
-        left, whole = (
-            NORMAL_975 * math.hypot(one.noise, one.per_row * counted)
-            for one in (self.left, self.whole)
-        )
-        above, noise = rest * self.whole.value - self.left.value, np.hypot(rest * whole, left)
-        # The lower end: the largest ρ below R², whatever rows are not detected.
-        below = np.zeros(R2_GRID.shape, dtype=bool)
-        share = np.maximum(R2_GRID + rest * self.lean, 0.0)
-        for far, out in tails:
-            unseen = NORMAL_95 * np.hypot(far.noise, share * out.noise)
-            below |= above - far.value - share * out.value > np.hypot(noise, unseen)
-        low = float(np.max(R2_GRID, where=below, initial=-math.inf))
-        # The upper end: a row whose target is t > c from the centre adds at most (1 − ρ)(t² − c²)
-        # less what its residual, at least t − |f|, takes off. Within a cell that is largest at one
-        # of three points.
-        column = rest[:, None]
-        weights = np.zeros((len(R2_GRID), len(edges) - 1))
-        best = fitted / np.maximum(1 - column, 1e-12)
-        for place in (best, fitted + clip, math.inf):
-            at = np.clip(place, edges[:-1], edges[1:])
-            more = np.maximum(at**2 - target_clip**2, 0.0)
-            lost = np.maximum(np.maximum(at - fitted, 0.0) ** 2 - clip**2, 0.0)
-            gain = np.where(more > 0, column * (1 + self.lean) * more - lost, 0.0)
-            weights = np.maximum(weights, gain)
-        tail = np.maximum(weights @ self.targets.counts, 0.0)
-        tail_noise = NORMAL_95 * self.targets.noise * np.linalg.norm(weights, axis=1)
-        may_be = above + tail + np.hypot(noise, tail_noise) >= 0
-        last = int(np.max(np.flatnonzero(may_be), initial=-1))
-        high = float(R2_GRID[min(last + 1, len(R2_GRID) - 1)])
-        if not high - low <= WIDEST_R2:
-            hidden = min(one.value + NORMAL_95 * one.noise for one in both)
-            return Measure(reason=UNDETECTED if hidden > left + whole else NOISE), error
-        value = 1 - self.left.value / max(self.whole.value, 1e-300)
-        return Measure(clamp(value, low, high), low, high), error
+    rest = 1 - R2_GRID
+    left, whole = (
+        NORMAL_975 * math.hypot(one.noise, one.per_row * releases.count_noise) for one in sums
+    )
+    above, noise = rest * sums[1].value - sums[0].value, np.hypot(rest * whole, left)
+    # The lower end: the largest ρ below R², whatever rows are not detected.
+    below = np.zeros(R2_GRID.shape, dtype=bool)
+    share = np.maximum(R2_GRID + rest * lean, 0.0)
+    for far, out in tails:
+        unseen = NORMAL_95 * np.hypot(far.noise, share * out.noise)
+        below |= above - far.value - share * out.value > np.hypot(noise, unseen)
+    low = float(np.max(R2_GRID, where=below, initial=-math.inf))
+    # The upper end: a row whose target is t > c from the centre adds at most (1 − ρ)(t² − c²)
+    # less what its residual, at least t − |f|, takes off. Within a cell that is largest at one
+    # of three points.
+    column = rest[:, None]
+    weights = np.zeros((len(R2_GRID), len(edges) - 1))
+    best = fitted / np.maximum(1 - column, 1e-12)
+    for place in (best, fitted + clip, math.inf):
+        at = np.clip(place, edges[:-1], edges[1:])
+        more = np.maximum(at**2 - target_clip**2, 0.0)
+        lost = np.maximum(np.maximum(at - fitted, 0.0) ** 2 - clip**2, 0.0)
+        gain = np.where(more > 0, column * (1 + lean) * more - lost, 0.0)
+        weights = np.maximum(weights, gain)
+    tail = np.maximum(weights @ targets.counts, 0.0)
+    tail_noise = NORMAL_95 * targets.noise * np.linalg.norm(weights, axis=1)
+    may_be = above + tail + np.hypot(noise, tail_noise) >= 0
+    last = int(np.max(np.flatnonzero(may_be), initial=-1))
+    high = float(R2_GRID[min(last + 1, len(R2_GRID) - 1)])
+    if not high - low <= WIDEST_R2:
+        hidden = min(one.value + NORMAL_95 * one.noise for one in both)
+        return Measure(reason=UNDETECTED if hidden > left + whole else NOISE), error
+    value = 1 - sums[0].value / max(sums[1].value, 1e-300)
+    return Measure(clamp(value, low, high), low, high), error
 
 
 # --- the family -----------------------------------------------------------------------------------
