@@ -87,7 +87,7 @@ SEARCH_SHARE, LAST_SHARE = 0.01, 0.04
 
 MEAT_SHARE, LONG_SHARE, CUT_SHARE = 0.08, 0.005, 0.05
 """Shares of the meat (or of the last curvature), of the number of norm-clipped rows, and of the
-direction of clipped influences. Tuned."""
+direction of clipped influences, twice. Tuned."""
 
 KEPT, REACH = 2.0, 3.0
 """Residuals of high-leverage rows that clips keep, in standard deviations; and the multiple of the
@@ -368,11 +368,11 @@ class Pooled:
 
 @dataclass(frozen=True, eq=False)
 class CutOff:
-    """What clips cut off the score: its posterior mean, and the standard deviation of its error.
+    """What clips cut off the score: its posterior mean, and the standard deviation by noise.
 
-    The direction of large influences is released, and how far they exceed clips, their mean
-    `excess`, follows from the histogram; `UNSURE` is the error of that, as a part (Lemma 69).
-    `leaning` is that direction in standard deviations of its noise; `total` is all they cut off.
+    The direction of clipped influences is released, and their mean `excess` over the clip follows
+    from the histogram; `UNSURE` is the error of that, as a part. `leaning` is the direction of all
+    large ones, in standard deviations of its noise, and `total` all that is cut off (Lemma 69).
     """
 
     mean: Array
@@ -382,23 +382,17 @@ class CutOff:
     total: float = 0.0
 
     @classmethod
-    def of(
-        cls, directions: Array, noise: float, rows: float, excess: float, part: float = ONE_SIDED
-    ) -> CutOff:
-        """Return it from a noisy sum of directions, the number of rows, and their mean excess.
+    def of(cls, directions: Array, noise: float, one_sided: float, excess: float) -> CutOff:
+        """Return it from a noisy sum of directions, and the mean excess of clipped rows.
 
-        The prior has a part of the rows on one side, unless the sum is beyond that and its noise.
-        Its standard deviation counts whatever is released: what clips cut off may differ. The sum
-        is no longer than the number of rows.
+        The prior has so many rows `one_sided`, unless the sum is beyond that and its noise.
         """
         k, square = len(directions), float(directions @ directions)
         detected = square / k - noise**2 * (1 + 2 * math.sqrt(2 / k))
-        one_sided = part * rows / math.sqrt(k)
-        prior = max(one_sided**2, detected)
+        prior = max(one_sided**2 / k, detected)
         kept = prior / (prior + noise**2)
-        error = excess * max(one_sided, noise * math.sqrt(kept))
-        mean = directions * min(kept, rows / max(math.sqrt(square), 1e-300))
-        return cls(excess * mean, directions / noise, error, excess, excess * rows)
+        noise_kept = excess * noise * math.sqrt(kept)
+        return cls(excess * kept * directions, directions / noise, noise_kept, excess)
 
 
 @dataclass(eq=False)
@@ -580,7 +574,7 @@ class TableEngine:
         # Norms of weighted rows; and, with interest, of rows of few columns, plain and weighted.
         norms = (curved and scaled) * (1 + bool(task.interest)) + bool(task.interest)
         share = (curved + self.releases_meat) * MEAT_SHARE + LONG_SHARE + NORM_SHARE * norms
-        later = task.share(share + (CUT_SHARE + histograms) * scaled)
+        later = task.share(share + (2 * CUT_SHARE + histograms) * scaled)
         return ZCDP(task.wide.task.spending.remaining.rho - later.rho)
 
     def _release_interest(self, theta: Array, curvature: Curvature, budget: ZCDP) -> TableRelease:
@@ -643,8 +637,7 @@ class TableEngine:
             now = curvature.times(self._mean_curvature(theta) / at)
             theta = theta + self._damped(now.inverse @ self.rounds[-1].score)
 
-        # What the clips of the last two rounds cut off, and its direction (Lemma 69). Beyond clips
-        # are too few rows for one, so those beyond a part of the last clip count.
+        # What the clips of the last two rounds cut off, and its direction (Lemma 69).
         curvature, last, found = now, self.rounds[-2:], self.influences
         cuts = np.array([0.0 if found is None else found.beyond(one.clip)[1] for one in last])
         one_sided = found.one_sided if found else 0.0
@@ -652,20 +645,13 @@ class TableEngine:
         self.move_to(estimate.theta)
         cut_off = CutOff(*np.zeros((2, len(theta))))
         if family.has_scale:
-            influence = LARGE * last[-1].clip
-            residual, cap = self._clips(influence)
-            sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
-            noisy, noise = release_sums(
-                task.accountant,
-                sums,
-                units_per_one=LEVELS,
-                change=1.0,
-                cost=task.share(CUT_SHARE),
-                purpose="direction of clipped influences",
-            )
-            rows = found.beyond(influence)[0] if found else 0.0
-            excess = float(np.array([1 - estimate.part, estimate.part]) @ cuts) / max(rows, 1.0)
-            cut_off = CutOff.of(-noisy, noise, rows, excess, one_sided)
+            rows = max(found.beyond(last[-1].clip)[0] if found else 0.0, 1.0)
+            total = float(np.array([1 - estimate.part, estimate.part]) @ cuts)
+            directions, noise = self._release_direction(last[-1].clip)
+            cut_off = CutOff.of(directions, noise, one_sided * rows, total / rows)
+            # Beyond the clip are too few rows to tell to which side large influences lean.
+            directions, noise = self._release_direction(LARGE * last[-1].clip)
+            cut_off = replace(cut_off, leaning=directions / noise, total=total)
         if not family.quadratic:
             theta = estimate.theta + curvature.inverse @ cut_off.mean
             self.move_to(theta)
@@ -781,7 +767,7 @@ class TableEngine:
         bias = np.hypot(UNSURE * (directions @ cut_off.mean), by_noise)
         # All that is cut off may move coefficients along which large influences lean to one side.
         leans = np.abs(directions @ cut_off.leaning) > LEANING * np.sqrt(squares)
-        by_clips = np.where(leans, cut_off.total * np.sqrt(squares), 0.0)
+        largest_bias = np.maximum(bias, leans * cut_off.total * np.sqrt(squares))
         plain = np.maximum((directions * self.users).sum(axis=1), 0.0)
         meant = None
         if not family.quadratic and self.releases_meat:
@@ -811,7 +797,7 @@ class TableEngine:
         return (
             (covariance + covariance.T) / 2,
             np.clip(freedom, LEAST_FREEDOM, 1e6),
-            np.maximum(by_clips, bias),
+            largest_bias,
             usual,
             self.undetected * largest * np.sqrt(squares),
         )
@@ -959,6 +945,23 @@ class TableEngine:
         columns = self.task.columns
         point.shift(columns, self.point.weights[columns] - point.weights[columns])
         return point
+
+    def _release_direction(self, influence: float) -> tuple[Array, float]:
+        """Return a noisy sum of directions of influences beyond one; a row has one of length 1.
+
+        (docs/theory/tables.md, Lemma 69)
+        """
+        residual, cap = self._clips(influence)
+        sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
+        noisy, noise = release_sums(
+            self.task.accountant,
+            sums,
+            units_per_one=LEVELS,
+            change=1.0,
+            cost=self.task.share(CUT_SHARE),
+            purpose="direction of clipped influences",
+        )
+        return -noisy, noise
 
     def _release_curvature(self, theta: Array, cost: ZCDP) -> Curvature:
         """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32).
