@@ -103,11 +103,11 @@ FAR_CELLS, GROUP_CELLS, TAIL_RATES = 6, 4, np.linspace(1.4, 12.0, 54)
 a group of similar rows is spread, at most; and logarithmic slopes of the tail, equally likely at
 first. Conventional; Lemma 28."""
 
-ONE_SIDED, CURVED_BIAS, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 0.6, 1.0, 0.1, 0.5
-"""Part of what clips cut off that is taken to be on one side, and its weight against noise where
-clips of curved losses are chosen; error of its size, as a part; privacy noise over sampling, as
-variances, up to which nothing is clipped for it; and the largest move of a coefficient, per
-standard deviation of its feature and beyond noise, in the last round of a curved loss. Tuned."""
+ONE_SIDED, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 1.0, 0.1, 0.5
+"""Part of what clips cut off that is taken to be on one side; error of its size, as a part; privacy
+noise over sampling, as variances, up to which nothing is clipped for it; and the largest move of a
+coefficient, per standard deviation of its feature and beyond noise, in the last round of a curved
+loss. Tuned."""
 
 LARGE, LEANING = 0.5, 2.5
 """Part of the clip from which on influences count in the direction of large ones; and standard
@@ -276,16 +276,15 @@ class Influences:
         cut = float(np.interp(clip, self.sizes, self.cuts)) if self.detected else 0.0
         return float(np.interp(clip, self.sizes, self.rows)), cut
 
-    def clip(self, rho: float, least: float, room: float, bias: float = 1.0) -> float:
+    def clip(self, rho: float, least: float, room: float) -> float:
         """Return the clip C ≥ `least` with the least C²/2ρ + B².
 
-        B is the part of what it cuts off that may be on one side, with the weight `bias`; up to
-        `room`, where noise is negligible, it is all of it.
+        B is the part of what it cuts off that may be on one side; up to `room`, where noise is
+        negligible, it is all of it.
         """
         clips = np.maximum(self.sizes, least)
         cuts = np.interp(clips, self.sizes, self.cuts)
-        parts = (bias * self.one_sided, 1.0)
-        squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in parts]
+        squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in (self.one_sided, 1.0)]
         best, loose = (float(clips[np.argmin(one)]) for one in squares)
         return max(best, min(room, loose))
 
@@ -884,8 +883,7 @@ class TableEngine:
             clip = conditioner.longest * KEPT * self.deviation
             if found.detected:
                 room = math.sqrt(NEGLIGIBLE * 2 * float(cost) * task.n_rows) * self.deviation
-                bias = 1.0 if self.family.quadratic else CURVED_BIAS
-                clip = found.clip(float(cost), clip, room, bias)
+                clip = found.clip(float(cost), clip, room)
         # −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25).
         residual, cap = self._clips(clip)
         sums = self.point.row_total(capped_products, residual, conditioner.rows, cap)
