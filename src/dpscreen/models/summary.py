@@ -315,9 +315,9 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
     what = "units" if release.of_units else "rows"
     if release.table is not None and release.table.is_shiftable:
-        lines.append(f"groups under {release.table.undetected:.0f} {what} can go undetected")
+        lines.append(f"groups under {release.table.undetected:.0f} {what} can hide")
     if release.table is not None and release.intervals and release.table.shortened >= 1:
-        lines.append(f"about {release.table.shortened:.0f} high-leverage {what} down-weighted")
+        lines.append(f"{release.table.shortened:.0f} high-leverage {what}")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)
