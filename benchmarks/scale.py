@@ -103,13 +103,12 @@ def descriptor(names: list[str]) -> dict[str, object]:
 
 
 def _bare(path: str, schema: str) -> float:
-    from dpscreen.tables.reading import stream_rows
-    from dpscreen.tables.schema import load_schema
+    from dpscreen import scan
 
-    known = load_schema(schema)
+    reader = scan(path, schema).reader
     began = time.perf_counter()
     for _ in range(BARE_SCANS):
-        for chunk in stream_rows(path, known):
+        for chunk in reader.chunks(None):
             assert len(chunk)
     return (time.perf_counter() - began) / BARE_SCANS
 

@@ -83,7 +83,7 @@ def test_a_fit_by_command(places, options):
 
 @pytest.mark.parametrize("name", ["as JSON, booked", "rnm-screen"])
 def test_a_fit_by_command_of_a_large_table(places, name, monkeypatch):
-    monkeypatch.setattr(reading, "fits_memory", lambda *_: False)
+    monkeypatch.setattr(reading, "available_memory", lambda: 0)
     assert_nothing_differs(places, FITS[name])
 
 

@@ -21,8 +21,7 @@ import pytest
 from dpscreen.tables import csv
 from dpscreen.tables.csv import read_header
 from dpscreen.tables.declaration import Dialect, TableProblem, is_encoding
-from dpscreen.tables.reading import read_features, read_rows, stream_rows
-from dpscreen.tables.scan import FileRows
+from dpscreen.tables.reading import read_features, read_rows
 from dpscreen.tables.schema import load_schema, new_schema, new_toml_schema, toml_schema
 
 COLUMNS = {
@@ -91,7 +90,6 @@ def test_text_is_read_in_the_declared_encoding(tmp_path, encoding, end, packed):
     declared = schema(encoding=encoding)
     assert declared.problems() == []
     np.testing.assert_array_equal(read_rows(path, declared).X, WANT)
-    np.testing.assert_array_equal(np.vstack([one.X for one in stream_rows(path, declared)]), WANT)
 
 
 def test_blocks_of_a_long_file_are_put_together(tmp_path, monkeypatch):
@@ -230,8 +228,6 @@ def test_a_sheet_means_what_a_csv_file_means(workbook, sheet):
     np.testing.assert_array_equal(rows.X, WANT)
     assert rows.y.tolist() == [1, 5, 5]  # 2,5 is no number there
     np.testing.assert_array_equal(read_features(workbook, declared), WANT)
-    found = np.vstack(list(FileRows(workbook, declared).chunks(None)))
-    np.testing.assert_array_equal(found, WANT)
 
 
 def test_sheets_and_names_of_a_workbook_are_told(workbook, tmp_path):
@@ -262,11 +258,9 @@ def test_a_day_that_excel_cannot_have_is_missing_and_nothing_quotes_it(workbook)
         warnings.simplefilter("always")
         assert read_header(workbook, declared).names == tuple(COLUMNS)
         rows = read_rows(workbook, declared)
-        streamed = np.vstack(list(FileRows(workbook, declared).chunks(None)))
     assert told == []
     wanted = [[*one[:2], *WANT[2][2:]] for one in WANT]  # as a day that is missing
     np.testing.assert_array_equal(rows.X, wanted)
-    np.testing.assert_array_equal(streamed, wanted)
 
 
 def test_without_openpyxl_it_is_said_what_to_install(workbook):

@@ -34,7 +34,7 @@ from table_oracle import (
 from dpscreen.tables import csv as csv_files
 from dpscreen.tables.columns.base import TRANSFORMS
 from dpscreen.tables.declaration import TableProblem, quietly
-from dpscreen.tables.reading import read_features, read_rows, stream_rows
+from dpscreen.tables.reading import feature_batches, read_features, read_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
 ROWS = [
@@ -102,21 +102,6 @@ def test_any_text_is_read_as_the_plain_reader_reads_it(write, rows, delimiter):
     want = expected(rows)
     same(read_rows(path, SCHEMA), want)
     same(SCHEMA.encode(pd.DataFrame(rows, columns=list(NAMES), dtype=object)), want)
-
-
-@given(st.integers(0, 30), st.integers(1, 12))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_chunks_are_equally_long_and_hold_the_same(write, n_rows, size):
-    path = write(as_csv((ROWS * 4)[:n_rows]))
-    whole = read_rows(path, SCHEMA)
-    chunks = list(stream_rows(path, SCHEMA, rows_per_chunk=size))
-    assert [len(chunk) for chunk in chunks[:-1]] == [size] * (len(chunks) - 1)
-    assert all(0 < len(chunk) <= size for chunk in chunks)
-    X = np.vstack([np.empty((0, 6)), *map(features_of, chunks)])
-    assert identical(X, features_of(whole))
-    assert identical(np.concatenate([[], *map(target_of, chunks)]), target_of(whole))
-    with pytest.raises(ValueError, match="rows_per_chunk"):
-        stream_rows(path, SCHEMA, rows_per_chunk=0)
 
 
 def test_small_blocks_give_the_same(write, monkeypatch):
@@ -254,14 +239,14 @@ def test_a_row_does_not_depend_on_the_others_to_the_last_bit(rows, data):
 
 def test_a_choice_of_columns(write):
     path = write(as_csv(ROWS))
-    whole = read_rows(path, SCHEMA)
-    (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=no", "age", "grade"])
+    whole = read_features(path, SCHEMA)
+    found = read_features(path, SCHEMA, features=["smoker=no", "age", "grade"])
     places = [SCHEMA.feature_names.index(n) for n in ("smoker=no", "age", "grade=2")]
-    assert identical(features_of(chunk), features_of(whole)[:, places])
-    (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=yes"])  # the reference, by its name
-    assert features_of(chunk)[:, 0].tolist() == [1, 0, 0, 0, 1]
+    assert identical(found, whole[:, places])
+    found = read_features(path, SCHEMA, features=["smoker=yes"])  # the reference, by its name
+    assert found[:, 0].tolist() == [1, 0, 0, 0, 0, 0, 0, 1]
     with pytest.raises(TableProblem, match="no feature 'smoker=maybe'"):
-        stream_rows(path, SCHEMA, columns=["smoker=maybe"])
+        read_features(path, SCHEMA, features=["smoker=maybe"])
 
 
 def wide_table(path, n_rows, form):
@@ -291,10 +276,10 @@ def test_rows_are_never_in_memory_twice(tmp_path, form):
 
 def test_a_reader_that_is_left_early_closes_its_file(tmp_path):
     schema = wide_table(tmp_path / "data", 50_000, "csv")
-    chunks = stream_rows(tmp_path / "data", schema, rows_per_chunk=10)
-    assert len(next(chunks)) == 10
-    chunks.close()  # warnings about files left open are errors here
-    del chunks
+    batches = feature_batches(tmp_path / "data", schema)
+    assert len(next(batches)[1])
+    batches.close()  # warnings about files left open are errors here
+    del batches
     gc.collect()
 
 
@@ -334,7 +319,6 @@ def test_a_header_alone_is_a_table_of_no_rows(write):
     for data in (as_csv([]), as_csv([]).rstrip(b"\n")):
         rows = read_rows(write(data), SCHEMA)
         assert features_of(rows).shape == (0, 6)
-        assert list(stream_rows(write(data), SCHEMA)) == []
 
 
 def test_the_declared_delimiter_wins(write):
@@ -429,7 +413,7 @@ def test_features_of_a_frame_need_no_target(write):
         SCHEMA.encode_features(frame.drop(columns="age"))
 
 
-NO_FRAMES = [(one, "pandas or polars") for one in (None, 5, "text", [[1, 2]], np.zeros((2, 2)))]
+NO_FRAMES = [(one, "pandas or polars") for one in (None, 5, [[1, 2]], np.zeros((2, 2)))]
 NO_FRAMES += [(pd.DataFrame(TYPED).assign(extra=1), "column 8")]
 NO_FRAMES += [(pd.DataFrame(TYPED).drop(columns="who"), "lacks 'who'")]
 
@@ -538,6 +522,6 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
     schema = make_schema(target=None)
-    for read in (read_rows, read_features, stream_rows):
+    for read in (read_rows, read_features):
         with pytest.raises(SchemaProblem, match="target is not named"):
             read(tmp_path / "none.csv", schema)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -116,7 +115,7 @@ def command(**given: Any) -> None:
     or not at all, and hold released values only.
 
     DATA is a file, or the address of a database with --table or --query: duckdb:clinic.db,
-    postgresql://…, or any address of SQLAlchemy whose driver is installed. A database is read once;
+    postgresql://…, or any address of SQLAlchemy whose driver is installed. The table is read once;
     rows beyond a quarter of the memory are kept in a nameless scratch file until the end.
 
     Cells that are missing or cannot be read count as the schema's fill; without one, a number
@@ -201,21 +200,13 @@ def command(**given: Any) -> None:
 
 
 def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
-    """Read the rows, or leave them in a file that is too large for memory."""
-    from dpscreen.tables.reading import fits_memory, read_rows
+    """Read the rows once; what exceeds a quarter of the memory goes to a scratch file."""
+    from dpscreen.tables.scan import Bar, rows_of
 
-    data, schema = ready.options.data, ready.schema
-    if not isinstance(data, Path):
-        from dpscreen.tables.scan import rows_of
-
-        return rows_of(data, schema)
-    if not fits_memory(data, schema):
-        say("The table is large: it is read again for every step.")
-        from dpscreen.tables.scan import scan
-
-        return scan(data, schema, progress=console.messages().is_terminal)
+    data = ready.options.data
+    watch = Bar() if console.messages().is_terminal else None
     with console.share_bar(f"reading {data.name}") as progress:
-        return read_rows(data, schema, progress=progress)
+        return rows_of(data, ready.schema, progress=progress, watch=watch)
 
 
 # --- what comes out -------------------------------------------------------------------------------

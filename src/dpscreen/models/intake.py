@@ -251,8 +251,7 @@ def _schema_rows(
     found = ArrayRows(*rows_and_target(estimator, features, target))
     if not together:
         return _named(estimator, found, names)
-    if X.keys is None:
-        raise ValueError(message("unit.in-chunks"))
+    assert X.keys is not None, "all rows were read together"
     return _named(estimator, found.owned(X.keys), names)
 
 

@@ -141,10 +141,6 @@ class ChunkReader(ABC):
     def target(self) -> Array:
         """Return the target of all rows."""
 
-    def unchanged(self) -> bool:
-        """Whether the rows are still those of the beginning; not all readers can know."""
-        return True
-
 
 class StreamedRows(RowSource):
     """Rows that stay on disk.
@@ -208,8 +204,6 @@ class StreamedRows(RowSource):
     def _chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
         with closing(one_ahead(self.reader.chunks(features))) as chunks:
             yield from chunks
-        if not self.reader.unchanged():
-            raise RowsChanged
         if features is None:
             self._passes += 1
             if self._watch:
@@ -234,9 +228,6 @@ class ChosenRows(ChunkReader):
 
     def target(self) -> Array:
         return self.reader.target()[self.chosen]
-
-    def unchanged(self) -> bool:
-        return self.reader.unchanged()
 
 
 class MappedArrays(ChunkReader):

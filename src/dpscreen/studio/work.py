@@ -171,6 +171,7 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     )
     from dpscreen.privacy import Budget
     from dpscreen.privacy.ledger import PrivacyLedger
+    from dpscreen.tables.scan import rows_of
     from dpscreen.tables.schema import schema_text
 
     schema, model = order.fit.prepared(order.fit.n_rows)
@@ -189,7 +190,12 @@ def _release(order: ReleaseOrder, report: Report) -> int:
             most_unreadable=order.most_unreadable,
             progress=lambda share: report(("checking", share)),
         )
-    rows = _read(order, schema, report)
+    rows = rows_of(
+        order.table,
+        schema,
+        progress=lambda share: report(("reading", share)),
+        watch=lambda done, all_: report(("passes", done / all_ if all_ else None)),
+    )
     order.check_table()  # rows of a file that changed meanwhile are of neither
     report(("fitting", None))
     fit_rows(model, rows, booking)
@@ -212,20 +218,6 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     except OSError:  # the server hands the model out
         report(("unsaved", content))
         raise FitFailed(UNSAVED) from None
-
-
-def _read(order: ReleaseOrder, schema: Any, report: Report) -> Any:
-    from dpscreen.tables.reading import fits_memory, read_rows
-    from dpscreen.tables.scan import scan
-
-    report(("reading", 0.0))
-    if fits_memory(order.table, schema):
-        return read_rows(order.table, schema, progress=lambda share: report(("reading", share)))
-    return scan(
-        order.table,
-        schema,
-        progress=lambda done, all_: report(("passes", done / all_ if all_ else None)),
-    )
 
 
 # --- simulations, and pages of what is released already -------------------------------------------

@@ -49,14 +49,13 @@ class ParquetBatches(Batches):
         # Column by column through small buffers: a row group may be as large as the file.
         opened = partial(pq.ParquetFile, path, buffer_size=_BUFFER, pre_buffer=False)
         self._file = quietly(opened, "table.parquet-damaged", path=path)
-        self.n_rows: int | None = self._file.metadata.num_rows
         stored = self._file.schema_arrow
         check_stored(path, {name: stored.field(name).type for name in wanted}, schema)
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
         for batch in each_quietly(batches, "table.parquet-damaged", path=self._path):
-            self.share += len(batch) / max(1, self.n_rows or 0)
+            self.share += len(batch) / self._file.metadata.num_rows
             yield batch
 
 
@@ -91,7 +90,6 @@ class FrameBatches(Batches):
         match_names(_HERE, names, schema, optional)
         self._columns = {name: quietly(partial(_column, table, name), _FRAME) for name in wanted}
         check_stored(_HERE, {name: one.type for name, one in self._columns.items()}, schema)
-        self.n_rows: int | None = len(self._columns[wanted[0]])
 
     def __iter__(self) -> Iterator[Any]:
         return self._batches()
@@ -258,8 +256,6 @@ def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, N
 
 class StreamBatches(Batches):
     """The wanted columns of a reader of batches."""
-
-    share = 0.9  # nobody knows, so room is made for a little more
 
     def __init__(
         self, rows: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()

@@ -66,11 +66,6 @@ def is_excel(path: Path) -> bool:
     return _first_bytes(path) == _ZIP
 
 
-def is_packed(path: Path) -> bool:
-    """Whether a file may be much smaller than what it holds: gzip, Parquet or Excel."""
-    return _first_bytes(path)[:2] == _GZIP or is_parquet(path) or is_excel(path)
-
-
 def open_text(path: Path, encoding: str = UTF8) -> BinaryIO:
     """Open a file of text as UTF-8, unpacked if it is compressed by gzip."""
     opener: Any = gzip.open if _first_bytes(path)[:2] == _GZIP else partial(open, mode="rb")

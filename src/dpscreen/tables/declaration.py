@@ -94,12 +94,8 @@ def each_quietly(
 
 
 class Batches(ABC):
-    """The wanted columns of a table, as Arrow batches; `share` of it, from 0 to 1, has been read.
+    """The wanted columns of a table, as Arrow batches; `share` of it (0 to 1) has been read."""
 
-    `n_rows` is not known before the end of most files.
-    """
-
-    n_rows: int | None = None
     share = 0.0
 
     def __iter__(self) -> Iterator[Any]:

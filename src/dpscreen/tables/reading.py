@@ -1,7 +1,6 @@
 """Tables of private rows: CSV, gzip CSV, Parquet or Excel in, numbers within public bounds out.
 
 >>> rows = read_rows("data.csv", schema)           # for `fit(rows)`, which keeps their unit
->>> for rows in stream_rows("data.parquet", schema): ...    # the same values, in bounded memory
 >>> X = read_features(Path("new.csv"), schema)     # to predict: the target may be absent
 
 What a cell becomes depends on the cell and the schema alone. No cell makes a table unreadable, and
@@ -12,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,8 +23,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Mask, Objects, Words
 from dpscreen._core.messages import message
 from dpscreen.rows.owners import row_digests, unit_ranks
-from dpscreen.rows.streamed import RowsChanged
-from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
+from dpscreen.tables.csv import TextBlocks, is_excel, is_parquet, matched_header
 from dpscreen.tables.declaration import Batches, Declaration
 
 if TYPE_CHECKING:
@@ -35,12 +34,10 @@ if TYPE_CHECKING:
 Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
-_BYTES_PER_CELL, _PACKED = 4, 10
 _CELLS_AT_ONCE = 1 << 26
 _USUAL_MEMORY = 8 << 30
-_SMALLEST, _SPARE = 1 << 12, 1.005
 
-__all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
+__all__ = ["EncodedRows", "read_features", "read_rows"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +53,7 @@ class EncodedRows:
     feature_names: tuple[str, ...] | None = None
     unit: Unit | None = None
     keys: Words | None = None
-    """Two words that identify the unit of each row, where units have several and all were read."""
+    """Two words that identify the unit of each row, where units have several."""
 
     def __len__(self) -> int:
         return len(self._y)
@@ -85,49 +82,19 @@ class EncodedRows:
         return self._X, self._y, self.feature_names
 
 
-def read_rows(
-    path: str | Path, schema: Declaration, *, progress: Progress | None = None
-) -> EncodedRows:
-    """Read all rows that count: of each unit at most as many as the schema says.
+def read_rows(source: Any, schema: Declaration, *, progress: Progress | None = None) -> EncodedRows:
+    """Read all rows that count of a file, a frame or a source, without a second copy of them.
 
-    `progress` is called with the share of the file that has been read.
+    Of each unit these are at most as many as the schema says. `progress` is called with the share
+    of the table that has been read.
     """
-    return frame_rows(Path(path), schema, progress)
+    spool = spooled_rows(source, schema, in_memory=sys.maxsize, progress=progress)
+    return in_memory(spool, schema)
 
 
-def stream_rows(
-    path: str | Path,
-    schema: Declaration,
-    *,
-    columns: Sequence[str] | None = None,
-    rows_per_chunk: int | None = None,
-    chosen: Mask | None = None,
-) -> Iterator[EncodedRows]:
-    """Read the rows of `read_rows` in chunks of that many, the last one shorter.
-
-    `columns` chooses features, by their names or by the column they are made of, in that order.
-    Units take a pass of their own, unless `chosen` says which rows count (`chosen_rows`).
-    """
-    encoder = encoder_of(schema, columns)
-    size = _rows_at_once(encoder) if rows_per_chunk is None else rows_per_chunk
-    if size < 1:
-        raise ValueError(message("rows.chunk"))
-    source = source_of(Path(path), schema, encoder.columns_of_rows)
-    flags = chosen_rows(path, schema) if chosen is None else chosen
-    chunks = _chunks(_kept_rows(source, encoder, schema, flags), encoder.width, size)
-    unit = schema.privacy_unit
-    return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
-
-
-def chosen_rows(path: str | Path, schema: Declaration) -> Mask | None:
-    """Return a flag for each row of a file: whether it counts. None if units are rows."""
-    if schema.unit is None:
-        return None
-    encoder, choice = encoder_of(schema), UnitChoice(schema.rows_per_unit)
-    source = source_of(Path(path), schema, encoder.columns_of_rows)
-    for _ in _kept_rows(source, encoder, schema, choice):
-        pass
-    return choice.flags()
+def in_memory(spool: Spool, schema: Declaration) -> EncodedRows:
+    """Return rows that fit in memory, and keep none of them."""
+    return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
 def read_features(
@@ -182,23 +149,21 @@ def spooled_rows(
     *,
     in_memory: int | None = None,
     look: Callable[[Any], None] | None = None,
+    progress: Progress | None = None,
 ) -> Spool:
-    """Return the rows of a source that exports Arrow, or of a file, read once.
+    """Return the rows that count of a file, a frame or a source that exports Arrow, read once.
 
     At most a quarter of the memory is filled with them, or so many bytes. `look` is shown each
-    batch.
+    batch, `progress` the share that has been read.
     """
     from dpscreen.rows.spool import Spool
 
     encoder = encoder_of(schema)
-    batches: Iterable[Any] = source_of(source, schema, encoder.columns_of_rows)
-    if look is not None:
-        batches = (batch for batch in batches if look(batch) is None)
+    batches = source_of(source, schema, encoder.columns_of_rows)
     choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
-    parts = _kept_rows(batches, encoder, schema, choice)
-    chunks = _chunks(parts, encoder.width, _rows_at_once(encoder))
+    parts = _kept_rows(_watched(batches, look, progress), encoder, schema, choice)
     most = available_memory() // 4 if in_memory is None else in_memory
-    spool = Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
+    spool = Spool(parts, encoder.width, encoder.feature_names, in_memory=most)
     if choice is not None:
         spool.keep(choice.chosen())
         spool.keys = choice.keys if schema.rows_per_unit > 1 else None
@@ -213,19 +178,6 @@ def check_columns(source: Any, schema: Declaration) -> None:
         source_of(source, schema, encoder_of(schema).columns_of_rows)
 
 
-def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None) -> bool:
-    """Whether the rows of a file take less than half of the memory there is, as numbers.
-
-    The rule looks at the size of the file and the schema, never at a cell: a cell is taken to have
-    four bytes in the file, a tenth of that in gzip or Parquet, and a feature has eight in memory.
-    """
-    place = Path(path)
-    unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
-    cells = unpacked / _BYTES_PER_CELL
-    needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
-    return needed <= (available_memory() if memory is None else memory) / 2
-
-
 def available_memory() -> int:
     """Return the bytes that this process may use: the machine's, or what its container has."""
     with suppress(OSError, ValueError):  # no container, or one without a limit
@@ -238,60 +190,21 @@ def available_memory() -> int:
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def frame_rows(frame: Any, schema: Declaration, progress: Progress | None = None) -> EncodedRows:
-    """Return the rows of a frame, a source or a file that count, without a second copy of them."""
-    encoder = encoder_of(schema)
-    source = source_of(frame, schema, encoder.columns_of_rows)
-    X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
-    choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
-    for keep, target, batch in _kept(source, encoder, schema, choice):
-        encoder.features(batch, X.room_for(len(batch), source.share))
-        y.room_for(len(batch), source.share)[:, 0] = target
-        kept = X.keep_of_last(keep), y.keep_of_last(keep)[:, 0]
-        if choice is not None:
-            choice.look(*kept)
+def _watched(
+    batches: Batches, look: Callable[[Any], None] | None, progress: Progress | None
+) -> Iterator[Any]:
+    for batch in batches:
+        if look is not None:
+            look(batch)
+        yield batch
         if progress is not None:
-            progress(source.share)
-    if choice is not None:
-        found = choice.chosen()
-        X.keep(found)
-        y.keep(found)
-    keys = choice.keys if choice is not None and schema.rows_per_unit > 1 else None
-    whole = X.finished(), y.finished()[:, 0]
-    return EncodedRows(*whole, encoder.feature_names, schema.privacy_unit, keys)
+            progress(batches.share)
 
 
 def _kept_rows(
-    source: Any, encoder: Encoder, schema: Declaration, which: UnitChoice | Mask | None
+    batches: Iterable[Any], encoder: Encoder, schema: Declaration, choice: UnitChoice | None
 ) -> Iterator[Pair]:
-    """Yield the features and the target of the rows that count of each batch.
-
-    With a choice, all rows with an id count, and it is shown them: it chooses in the end.
-    """
-    for keep, target, batch in _kept(_sliced(source, encoder), encoder, schema, which):
-        features = np.empty((len(batch), encoder.width))
-        encoder.features(batch, features)
-        pair = (features, target) if keep is None else (features[keep], target[keep])
-        if isinstance(which, UnitChoice):
-            which.look(*pair)
-        yield pair
-
-
-def _rows_at_once(encoder: Encoder) -> int:
-    return max(1, min(ROWS_PER_CHUNK, _CELLS_AT_ONCE // encoder.width))
-
-
-def _sliced(batches: Any, encoder: Encoder) -> Iterator[Any]:
-    """Yield batches of so few rows that their features fit into memory."""
-    size = _rows_at_once(encoder)
-    for batch in batches:
-        yield from (batch.slice(first, size) for first in range(0, len(batch), size))
-
-
-def _kept(
-    source: Any, encoder: Encoder, schema: Declaration, which: UnitChoice | Mask | None
-) -> Iterator[Any]:
-    """Yield (which rows count or None for all, target, batch)."""
+    """Yield the features and the target of the rows that may count; the choice is shown them."""
     aim = schema.field(schema.target)
     # Rows without a target are left out unless they are declared to be filled. There is no middle
     # between two outcomes, so what is neither, and has no fill, is left out.
@@ -299,36 +212,27 @@ def _kept(
     leave_out = declared == "leave out" or aim.fill is None
     if declared == "fill":
         leave_out = aim.classes is not None and aim.fill is None
-    first = 0
-    for batch in source:
+    for batch in _sliced(batches, encoder):
         target = encoder.target(batch)
         absent = np.isnan(target)
         target[absent] = aim.fill_value
         keep = ~absent if leave_out else None
-        if isinstance(which, UnitChoice):
-            keep = which.known(encoder.unit_ids(batch), keep)
-        elif which is not None:
-            keep = which[first : first + len(batch)]
-            if len(keep) != len(batch):
-                raise RowsChanged
-        first += len(batch)
-        yield keep, target, batch
+        if choice is not None:
+            keep = choice.known(encoder.unit_ids(batch), keep)
+        features = np.empty((len(batch), encoder.width))
+        encoder.features(batch, features)
+        if keep is not None and not keep.all():
+            features, target = features[keep], target[keep]
+        if choice is not None:
+            choice.look(features, target)
+        yield features, target
 
 
-def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
-    X, y, filled = np.empty((size, width)), np.empty(size), 0
-    for features, target in batches:
-        start = 0
-        while start < len(target):
-            take = min(size - filled, len(target) - start)
-            X[filled : filled + take] = features[start : start + take]
-            y[filled : filled + take] = target[start : start + take]
-            start, filled = start + take, filled + take
-            if filled == size:
-                yield X, y
-                X, y, filled = np.empty((size, width)), np.empty(size), 0
-    if filled:
-        yield X[:filled].copy(), y[:filled].copy()
+def _sliced(batches: Iterable[Any], encoder: Encoder) -> Iterator[Any]:
+    """Yield batches of so few rows that their features fit into memory."""
+    size = max(1, min(ROWS_PER_CHUNK, _CELLS_AT_ONCE // encoder.width))
+    for batch in batches:
+        yield from (batch.slice(first, size) for first in range(0, len(batch), size))
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -343,19 +247,19 @@ def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> En
 
 
 def source_of(
-    path: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
+    source: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Batches:
     """Return batches of the wanted columns, once the names are those of the schema.
 
-    They are of a file, if it is a path, or of a frame or a source that exports Arrow.
+    They are of a file, if the source is a path, or of a frame or of what exports Arrow.
     """
     from dpscreen.tables.arrow import FrameBatches, ParquetBatches, StreamBatches, is_stream
     from dpscreen.tables.excel import ExcelBatches
 
-    if not isinstance(path, Path):
-        if is_stream(path):
-            return StreamBatches(path, schema, wanted, optional)
-        return FrameBatches(path, schema, wanted, optional)
+    if not isinstance(source, str | Path):
+        kind = StreamBatches if is_stream(source) else FrameBatches
+        return kind(source, schema, wanted, optional)
+    path = Path(source)
     header = matched_header(path, schema, optional)
     if is_parquet(path):
         return ParquetBatches(path, schema, wanted)
@@ -397,7 +301,6 @@ class UnitChoice:
 
     def __init__(self, most: int) -> None:
         self._most, self._ids = most, UnitIds()
-        self._known = [np.empty(0, dtype=np.bool_)]
         self._owners = [np.empty((0, 2), dtype=np.uint64)]
         self._digests = [np.empty((0, 2), dtype=np.uint64)]
 
@@ -406,7 +309,6 @@ class UnitChoice:
         found = np.asarray(ids != "", dtype=np.bool_)
         if keep is not None:
             found &= keep
-        self._known.append(found)
         self._owners.append(self._ids.words(ids[found]))
         return found
 
@@ -422,60 +324,7 @@ class UnitChoice:
         self._owners = [owners[found]]
         return found
 
-    def flags(self) -> Mask:
-        """Return a flag for each row of the source."""
-        known = np.concatenate(self._known)
-        known[known] = self.chosen()
-        return known
-
     @property
     def keys(self) -> Words:
         """Return two words for each chosen row: they are the same for rows of one unit."""
         return self._owners[0]
-
-
-# --- all rows in one array ------------------------------------------------------------------------
-
-
-class GrowingArray:
-    """Rows of one width; how many there will be is known, or guessed from the share read."""
-
-    def __init__(self, width: int, n_rows: int | None = None) -> None:
-        self._rows = np.empty((n_rows or 0, width))
-        self._width, self._start, self._end = width, 0, 0
-
-    def room_for(self, more: int, share: float) -> Array:
-        """Return the next rows, to be written."""
-        self._start, self._end = self._end, self._end + more
-        if self._end > len(self._rows):
-            guess = int(self._end / min(max(share, 1e-3), 1.0) * _SPARE)
-            self._resize(max(self._end, guess))
-        return self._rows[self._start : self._end]
-
-    def keep_of_last(self, keep: Mask | None) -> Array:
-        """Keep only some of the rows that `room_for` returned last, and return them."""
-        if keep is not None and not keep.all():
-            kept = self._rows[self._start : self._end][keep]
-            self._end = self._start + len(kept)
-            self._rows[self._start : self._end] = kept
-        return self._rows[self._start : self._end]
-
-    def keep(self, chosen: Mask) -> None:
-        """Keep only some of all rows: in place, some at a time."""
-        end, self._end = self._end, 0
-        for first in range(0, end, ROWS_PER_CHUNK):
-            rows = slice(first, min(first + ROWS_PER_CHUNK, end))
-            kept = self._rows[rows][chosen[rows]]
-            self._rows[self._end : self._end + len(kept)] = kept
-            self._end += len(kept)
-
-    def finished(self) -> Array:
-        """Return all rows, and hold none any more."""
-        self._resize(self._end)
-        rows, self._rows = self._rows, np.empty((0, self._width))
-        return rows
-
-    def _resize(self, n_rows: int) -> None:
-        # In place: the system moves pages, not rows. Nobody holds a view here by now.
-        if n_rows != len(self._rows):
-            self._rows.resize((n_rows, self._width), refcheck=False)
