@@ -69,7 +69,7 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
 
     DATA is a CSV file, plain or gzip, a Parquet or an Excel file. A schema in TOML (-o schema.toml)
     has a line for each column, with bounds where its name leaves no doubt (an age, a percentage)
-    and a comment. One in JSON leaves types, bounds and levels empty.
+    and a comment. One in JSON has the same without the comments.
 
     \b
     Examples:
@@ -77,10 +77,8 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
       dpscreen schema new visits.parquet -o s.json --target cost --unit patient
     """
     console.check_output(output, force=force)
-    if output is not None and schema.is_toml(output):
-        text = schema.new_toml_schema(data, **with_dialect(given))
-    else:
-        text = schema.schema_text(schema.new_schema(data, **with_dialect(given)))
+    as_json = output is None or not schema.is_toml(output)
+    text = schema.new_schema(data, as_json=as_json, **with_dialect(given))
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -187,8 +185,8 @@ def ask(
         raise click.ClickException(f"There is no directory {output.parent}.")
     document = _document(data, output, {"target": target, "unit": unit}, **with_dialect(given))
     for found in map(propose, asking.open_columns(document) if quick else ()):
-        if found.sure and found.is_feature and found.is_complete:
-            document["columns"][found.name] = toml.settings_proposed(found)
+        if found.sure and found.settings:
+            document["columns"][found.name] = dict(found.settings)
         elif found.sure and not found.is_feature and found.name != document.get("target"):
             document["ignore"].append(found.name)
             document["columns"].pop(found.name)

@@ -93,11 +93,11 @@ def _session(table: Path, folder: Path | None, ledger: Path | None, **written: A
         raise click.BadParameter(f"there is no ledger {ledger}.", param_hint="--ledger")
     with console.write_failures(place), console.failures(FolderInUse):
         from dpscreen.tables.declaration import DataError
-        from dpscreen.tables.schema import new_schema
+        from dpscreen.tables.schema import public_header
 
         if not (place / "schema.json").exists():
-            names = new_schema(table, **written)["fields"]  # no table leaves no folder behind
-            if len(names) < 2:
+            header = public_header(table, **written)  # no table leaves no folder behind
+            if len(header.names) < 2:
                 raise click.ClickException(ONE_COLUMN)
         shelf = Shelf(place, ledger)
         shelf.open()

@@ -24,10 +24,18 @@ from dpscreen._core.words import how_many, outcome
 from dpscreen.families import family_of
 from dpscreen.studio.questions import CHOICES
 from dpscreen.tables.columns.base import NumberMarks
-from dpscreen.tables.declaration import DataError
+from dpscreen.tables.columns.number import NO, YES
+from dpscreen.tables.declaration import USUAL, DataError
 from dpscreen.tables.formula import FormulaProblem, name_in_formula, read_formula
 from dpscreen.tables.proposals import propose
-from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
+from dpscreen.tables.schema import (
+    TableSchema,
+    how_written,
+    load_schema,
+    public_header,
+    schema_text,
+)
+from dpscreen.tables.toml import descriptor_of
 
 T = TypeVar("T")
 VOICE = "studio"
@@ -180,16 +188,16 @@ class Draft:
             found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
             found._take_formula(schema)
             return found
-        made = new_schema(table, **written)
-        proposals = [propose(entry["name"]) for entry in made["fields"]]
-        made["fields"] = [one.entry() for one in proposals]
-        for one, entry in zip(proposals, made["fields"], strict=True):
-            if one.kind == CATEGORY:  # whose levels are to be declared
-                entry.setdefault("constraints", {"enum": []})
-        made["dpscreen"]["missing_target"] = LEAVE_OUT
-        draft = cls(made)
-        semicolons = made.get("dialect", {}).get("delimiter") == ";"
-        draft.write_decimals("," if semicolons else ".")  # programs write the two together
+        header = public_header(table, **written)
+        document = {"missing_target": LEAVE_OUT, "columns": {name: {} for name in header.names}}
+        dialect = written.get("dialect", USUAL)
+        draft = cls(descriptor_of(document | how_written(header, dialect))[0])
+        for place, one in enumerate(map(propose, header.names)):
+            kind = {"id": TEXT, "unknown": SKIP}.get(one.kind, one.kind)
+            low, high = (_shown(end, ".") for end in one.bounds or (None, None))
+            draft.put(place, kind, low, high, ", ".join(map(str, one.levels or ())))
+        # Programs write semicolons and decimal commas together.
+        draft.write_decimals("," if header.delimiter == ";" else ".")
         return draft
 
     def _take_formula(self, schema: TableSchema) -> None:
@@ -225,23 +233,20 @@ class Draft:
         """Take what was typed for a column; what cannot be used stays, to be reported and fixed."""
         if kind not in KIND_WORDS:
             return
-        entry, read = self.entries[place], list[Any](_levels(levels))
-        word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
-        were_whole = kind == CATEGORY and entry.get("type") == "integer"
-        if were_whole and all(one.lstrip("-").isdigit() for one in read):
-            word, read = "integer", [int(one) for one in read]
-        entry["type"] = word
-        entry.pop("constraints", None)
+        entry = self.entries[place]
+        entry["type"] = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
+        for key in ("constraints", "trueValues", "falseValues"):
+            entry.pop(key, None)
         if kind == CATEGORY:
-            entry["constraints"] = {"enum": read}
-        elif kind in ("number", "integer"):
-            least, most = (_typed(one, self.decimal) for one in (low, high))
-            entry["constraints"] = {"minimum": least, "maximum": most}
-        elif kind == "date":
-            entry["constraints"] = {"minimum": low.strip() or None, "maximum": high.strip() or None}
-        if kind != "boolean":
-            entry.pop("trueValues", None)
-            entry.pop("falseValues", None)
+            entry["constraints"] = {"enum": _levels(levels)}
+        elif kind in ("number", "integer", "date"):
+            typed = {"minimum": low.strip(), "maximum": high.strip()}
+            if kind != "date":
+                typed = {name: _typed(end, self.decimal) for name, end in typed.items()}
+            given = typed.items()
+            entry["constraints"] = {name: end for name, end in given if end not in (None, "")}
+        elif kind == "boolean":
+            entry |= {"trueValues": list(YES), "falseValues": list(NO)}
         self._mark(entry)
         self.cache.clear()
 

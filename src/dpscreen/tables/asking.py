@@ -29,7 +29,6 @@ from dpscreen.tables.toml import (
     column_names,
     ignored_names,
     settings_of,
-    settings_proposed,
 )
 
 ANSWERS = """\
@@ -318,7 +317,7 @@ class _ColumnStep(_Step):
             default = SKIP[0]
         elif not default:
             skipped = not found.is_feature and not target
-            default = SKIP[0] if skipped else in_words(settings_proposed(found))
+            default = SKIP[0] if skipped else in_words(found.settings)
         hint = "" if default else HINTS.get(found.kind, "")
         comma = settings_of(document, first).get("decimal") == ","
         unit = f" Unit: {found.measured_in}." if found.measured_in else ""
@@ -333,7 +332,7 @@ class _ColumnStep(_Step):
             return self._skip(document)
         decimal = settings_of(document, self.names[0]).get("decimal", ".")
         standing = document["columns"].get(self.names[0], {})
-        offered = () if text else (standing, settings_proposed(propose(self.names[0])))
+        offered = () if text else (standing, propose(self.names[0]).settings)
         kept = next((one for one in offered if in_words(one) == given), None)
         settings = kept or settings_meant(given, decimal=decimal)
         if settings is None and _is_ambiguous(given, decimal):

@@ -5,8 +5,8 @@
 ('number', (0, 120), 'years', True)
 >>> found.why
 'An age.'
->>> found.entry()
-{'name': 'age_years', 'type': 'number', 'constraints': {'minimum': 0, 'maximum': 120}}
+>>> found.settings
+{'bounds': [0, 120]}
 >>> propose("patient_id").kind, propose("rownames").kind, propose("xq7").kind
 ('id', 'skip', 'unknown')
 
@@ -17,6 +17,7 @@ stand in `names.toml`.
 
 from __future__ import annotations
 
+import datetime
 import re
 import tomllib
 import unicodedata
@@ -24,8 +25,6 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
-
-from dpscreen.tables.columns.number import NO, YES
 
 __all__ = ["Proposal", "propose"]
 
@@ -57,26 +56,16 @@ class Proposal:
         return self.kind not in ("id", "skip")
 
     @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to declare, right or wrong."""
-        if self.kind in ("number", "integer", "date"):
-            return self.bounds is not None
-        return self.kind != "unknown" and (self.kind != "category" or self.levels is not None)
-
-    def entry(self) -> dict[str, Any]:
-        """Return the entry of `fields` of a schema, without what the name does not imply."""
-        word = {"id": "string", "skip": "any", "unknown": "any"}.get(self.kind, self.kind)
-        if self.kind == "category":
-            codes = all(isinstance(level, int) for level in self.levels or ("",))
-            word = "integer" if codes else "string"
-        found: dict[str, Any] = {"name": self.name, "type": word}
-        if self.bounds is not None:
-            found["constraints"] = dict(zip(("minimum", "maximum"), self.bounds, strict=True))
-        if self.levels is not None:
-            found["constraints"] = {"enum": list(self.levels)}
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the column in a schema, without what the name does not imply."""
         if self.kind == "boolean":
-            found |= {"trueValues": list(YES), "falseValues": list(NO)}
-        return found
+            return {"type": "boolean"}
+        if self.levels is not None:
+            return {"categories": list(self.levels)}
+        if self.bounds is None:
+            return {}
+        read = datetime.date.fromisoformat if self.kind == "date" else lambda one: one
+        return {"bounds": [read(one) for one in self.bounds]}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dpscreen._core.arrays import Array, Mask, Objects, Words
 from dpscreen._core.messages import message
 from dpscreen.rows.owners import row_digests, unit_ranks
 from dpscreen.tables.csv import TextBlocks, is_excel, is_parquet, matched_header
-from dpscreen.tables.declaration import Batches, Declaration
+from dpscreen.tables.declaration import Batches, TableSchema
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
@@ -82,7 +82,7 @@ class EncodedRows:
         return self._X, self._y, self.feature_names
 
 
-def read_rows(source: Any, schema: Declaration, *, progress: Progress | None = None) -> EncodedRows:
+def read_rows(source: Any, schema: TableSchema, *, progress: Progress | None = None) -> EncodedRows:
     """Read all rows that count of a file, a frame or a source, without a second copy of them.
 
     Of each unit these are at most as many as the schema says. `progress` is called with the share
@@ -92,14 +92,14 @@ def read_rows(source: Any, schema: Declaration, *, progress: Progress | None = N
     return in_memory(spool, schema)
 
 
-def in_memory(spool: Spool, schema: Declaration) -> EncodedRows:
+def in_memory(spool: Spool, schema: TableSchema) -> EncodedRows:
     """Return rows that fit in memory, and keep none of them."""
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
 def read_features(
     source: Any,
-    schema: Declaration,
+    schema: TableSchema,
     *,
     features: Sequence[str] | None = None,
     incomplete: set[str] | None = None,
@@ -117,7 +117,7 @@ def read_features(
 
 def feature_batches(
     source: Any,
-    schema: Declaration,
+    schema: TableSchema,
     *,
     features: Sequence[str] | None = None,
     ids: Sequence[str] = (),
@@ -135,7 +135,7 @@ def feature_batches(
         yield batch.select(list(ids)), X
 
 
-def frame_target(frame: Any, schema: Declaration) -> Array:
+def frame_target(frame: Any, schema: TableSchema) -> Array:
     """Return the target of every row of a frame, NaN where it is missing."""
     encoder = encoder_of(schema)
     others = [one.name for one in schema.fields if one.name != schema.target]
@@ -145,7 +145,7 @@ def frame_target(frame: Any, schema: Declaration) -> Array:
 
 def spooled_rows(
     source: Any,
-    schema: Declaration,
+    schema: TableSchema,
     *,
     in_memory: int | None = None,
     look: Callable[[Any], None] | None = None,
@@ -170,7 +170,7 @@ def spooled_rows(
     return spool
 
 
-def check_columns(source: Any, schema: Declaration) -> None:
+def check_columns(source: Any, schema: TableSchema) -> None:
     """Refuse a file or a source whose columns are not those of the schema; no row is read."""
     if isinstance(source, Path):
         matched_header(source, schema)
@@ -202,7 +202,7 @@ def _watched(
 
 
 def _kept_rows(
-    batches: Iterable[Any], encoder: Encoder, schema: Declaration, choice: UnitChoice | None
+    batches: Iterable[Any], encoder: Encoder, schema: TableSchema, choice: UnitChoice | None
 ) -> Iterator[Pair]:
     """Yield the features and the target of the rows that may count; the choice is shown them."""
     aim = schema.field(schema.target)
@@ -238,7 +238,7 @@ def _sliced(batches: Iterable[Any], encoder: Encoder) -> Iterator[Any]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
+def encoder_of(schema: TableSchema, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
     from dpscreen.tables.encode import Encoder
 
@@ -247,7 +247,7 @@ def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> En
 
 
 def source_of(
-    source: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
+    source: Any, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Batches:
     """Return batches of the wanted columns, once the names are those of the schema.
 

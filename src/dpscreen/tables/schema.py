@@ -13,104 +13,40 @@ entry means.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, plain
 from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
 from dpscreen.tables.declaration import (
-    MOST_UNREADABLE,
     USUAL,
     UTF8,
-    Declaration,
     Dialect,
     SchemaProblem,
     TableProblem,
+    TableSchema,
     check_names,
 )
-from dpscreen.tables.toml import Document, NotToml, descriptor_of, parsed_toml
+from dpscreen.tables.toml import (
+    Document,
+    NotToml,
+    descriptor_of,
+    new_document,
+    parsed_toml,
+    toml_text,
+)
 
 if TYPE_CHECKING:
-    from dpscreen.tables.check import RowsReport
-    from dpscreen.tables.reading import EncodedRows
+    pass
 
-__all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema", "new_toml_schema"]
+__all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema"]
 
 LARGEST_FILE = 50_000_000
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
-
-
-@dataclass(frozen=True)
-class TableSchema(Declaration):
-    """A table as declared. Ask `problems()` before anything that needs it to be complete."""
-
-    @overload
-    def check(self) -> None: ...
-
-    @overload
-    def check(self, rows: Any, *, most_unreadable: float = ...) -> RowsReport: ...
-
-    def check(
-        self, rows: Any = None, *, most_unreadable: float = MOST_UNREADABLE
-    ) -> RowsReport | None:
-        """Refuse a schema that cannot be used, or report what of some rows does not fit it.
-
-        Parameters
-        ----------
-        rows : frame or path of a table, default=None
-            Without rows, the schema alone is checked.
-        most_unreadable : float, default=0.05
-            Above this share of cells of a column that cannot be read, `stop()` of the report
-            raises. A public number: it must not be chosen by the rows.
-
-        Returns
-        -------
-        RowsReport or None
-            Exact counts of private rows: for the curator, and never to be released.
-        """
-        super().check()
-        if rows is None:
-            return None
-        from dpscreen.tables.check import check_rows
-
-        return check_rows(rows, self, most_unreadable=most_unreadable)
-
-    def with_formula(self, formula: str) -> Self:
-        """Return the same columns with a formula, whose left-hand side is the target."""
-        descriptor = self.to_dict()
-        block = descriptor.get("dpscreen") or {}
-        kept = {key: one for key, one in block.items() if key not in ("target", "features")}
-        made = type(self).from_dict(descriptor | {"dpscreen": kept | {"formula": formula}})
-        return replace(made, faults=self.faults, from_toml=self.from_toml)
-
-    def encode(self, frame: Any) -> EncodedRows:
-        """Return the rows of a pandas, polars or Arrow table, of a source or of a file."""
-        from dpscreen.tables.reading import read_rows
-
-        return read_rows(frame, self)
-
-    def encode_features(self, frame: Any, features: Sequence[str] | None = None) -> Array:
-        """Return the features of every row of a frame, to predict; the target may be absent.
-
-        `features` chooses some by their names, in that order.
-        """
-        from dpscreen.tables.reading import read_features
-
-        return read_features(frame, self, features=features)
-
-    def encode_target(self, frame: Any) -> Array:
-        """Return the target of every row of a frame in the table's units, to score; NaN if missing.
-
-        Of a binary target 0 and 1.
-        """
-        from dpscreen.tables.reading import frame_target
-
-        return self.untransform_target(frame_target(frame, self))
 
 
 def load_schema(path: str | Path) -> TableSchema:
@@ -184,38 +120,20 @@ def new_schema(
     *,
     target: str | None = None,
     unit: str | None = None,
-    numeric_names: bool = False,
-    dialect: Dialect = USUAL,
-) -> dict[str, Any]:
-    """Return a descriptor with types, bounds and levels left empty; no row is parsed.
-
-    Names that are numbers are refused, because then the first line may well be a row, unless
-    `numeric_names` says that they are names.
-    """
-    header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
-    columns: dict[str, Any] = {name: {} for name in header.names}
-    made, _ = descriptor_of({"missing": [""], "columns": columns} | how_written(header, dialect))
-    for field in made["fields"]:
-        if field["name"] != unit:
-            field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
-    block = made["dpscreen"] | {"target": target, "unit": unit, "rows_per_unit": None}
-    return {"$schema": PROFILE} | made | {"dpscreen": block}
-
-
-def new_toml_schema(
-    path: str | Path,
-    *,
-    target: str | None = None,
-    unit: str | None = None,
+    as_json: bool = False,
     numeric_names: bool = False,
     dialect: Dialect = USUAL,
 ) -> str:
-    """Return a schema to fill in as a person does; what names leave no doubt about is proposed."""
-    from dpscreen.tables.toml import new_document, toml_text
+    """Return a schema to fill in, in TOML or JSON; no row is parsed.
 
+    What names leave no doubt about is proposed. Names that are numbers are refused, because then
+    the first line may well be a row, unless `numeric_names` says that they are names.
+    """
     header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
     written = how_written(header, dialect)
     made = new_document(header.names, target=target, unit=unit, **written)
+    if as_json:
+        return schema_text({"$schema": PROFILE} | descriptor_of(made)[0])
     return toml_text(made, table=Path(path).name)
 
 

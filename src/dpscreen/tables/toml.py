@@ -31,7 +31,7 @@ from dpscreen._core.messages import Message, message, unknown
 from dpscreen._core.words import did_you_mean, plain
 from dpscreen.tables.columns.date import day_number
 from dpscreen.tables.columns.number import NO, YES
-from dpscreen.tables.proposals import Proposal, propose
+from dpscreen.tables.proposals import propose
 
 Document = dict[str, Any]
 """A schema in TOML, as `tomllib` returns it."""
@@ -260,26 +260,11 @@ def new_document(
     found = {name: propose(name) for name in names}
     ignored = [name for name, one in found.items() if not one.is_feature and name not in kept]
     settings = {
-        name: settings_proposed(one) if one.sure and one.is_complete else {}
-        for name, one in found.items()
-        if name not in ignored
+        name: one.settings if one.sure else {} for name, one in found.items() if name not in ignored
     }
     named = {"target": target, "unit": unit, "rows_per_unit": 1 if unit else None}
     given = {key: one for key, one in (named | more).items() if one is not None}
     return given | {"missing": ["", "NA"], "ignore": ignored, "columns": settings}
-
-
-def settings_proposed(found: Proposal) -> dict[str, Any]:
-    """Return what a proposal would be as a column's settings; without what it does not imply."""
-    if found.kind == "boolean":
-        return {"type": "boolean"}
-    if found.levels is not None:
-        return {"categories": list(found.levels)}
-    if found.bounds is None:
-        return {}
-    if found.kind == "date":
-        return {"bounds": [datetime.date.fromisoformat(day) for day in found.bounds]}
-    return {"bounds": list(found.bounds)}
 
 
 def toml_text(
@@ -318,10 +303,10 @@ def _advice(document: Document, name: str) -> str:
         return ""
     found, settings = propose(name), document["columns"][name]
     if settings or any(key in document.get("defaults", {}) for key in HOLDS):
-        return found.why if settings == settings_proposed(found) else ""
+        return found.why if settings == found.settings else ""
     if not found.is_feature:
         return f"? move it to ignore? {found.why}"
-    perhaps = settings_proposed(found)
+    perhaps = found.settings
     guess = f"perhaps {toml_value(perhaps)[1:-1]}? " if perhaps else ""
     return f"? {guess}{found.why}"
 
