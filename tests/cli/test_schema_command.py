@@ -56,7 +56,7 @@ def test_a_new_schema_holds_names_and_nothing_else(folder):
     assert "Zebedee" not in text + done.stderr
     found = json.loads(text)
     assert [field["name"] for field in found["fields"]] == ["age", "who", "cost"]
-    assert found["fields"][0]["constraints"] == {"minimum": None, "maximum": None, "enum": []}
+    assert found["fields"][0]["constraints"] == {"minimum": 0, "maximum": 120}  # of any age
     assert found["dialect"] == {"delimiter": ";"}
     assert found["dpscreen"]["target"] == "cost"
     checked = dpscreen_schema("check", "schema.json", "--data", "data.csv", cwd=folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import datetime
 import gzip
+import json
 import subprocess
 import sys
 import warnings
@@ -22,7 +23,7 @@ from dpscreen.tables import csv
 from dpscreen.tables.csv import read_header
 from dpscreen.tables.declaration import Dialect, TableProblem, is_encoding
 from dpscreen.tables.reading import read_features, read_rows
-from dpscreen.tables.schema import load_schema, new_schema, new_toml_schema, toml_schema
+from dpscreen.tables.schema import load_schema, new_schema, toml_schema
 
 COLUMNS = {
     "größe": {"bounds": [0, 5000], "decimal": ",", "thousands": "."},
@@ -114,9 +115,10 @@ def test_an_encoding_that_is_not_declared_is_told(tmp_path):
     with pytest.raises(TableProblem, match='says so, as in encoding = "cp1252"'):
         new_schema(path)
     assert schema(encoding="klingon").problems()[0].startswith("encoding must be the name of")
-    made = new_schema(path, dialect=Dialect(encoding="latin-1"))
+    given = {"dialect": Dialect(encoding="latin-1")}
+    made = json.loads(new_schema(path, as_json=True, **given))
     assert (made["encoding"], made["dialect"]) == ("latin-1", {"delimiter": ";"})
-    assert 'encoding = "latin-1"' in new_toml_schema(path, dialect=Dialect(encoding="latin-1"))
+    assert 'encoding = "latin-1"' in new_schema(path, **given)
 
 
 # --- days in every kind of table ------------------------------------------------------------------
@@ -275,7 +277,7 @@ def test_without_openpyxl_it_is_said_what_to_install(workbook):
 
 
 def test_a_schema_of_a_workbook_can_be_made(workbook):
-    text = new_toml_schema(workbook, target="y", dialect=Dialect(sheet="2023"))
+    text = new_schema(workbook, target="y", dialect=Dialect(sheet="2023"))
     assert 'sheet = "2023"' in text
     assert "Süd" not in text
     (workbook.parent / "schema.toml").write_text(text, encoding="utf-8")

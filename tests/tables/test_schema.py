@@ -57,15 +57,6 @@ def test_a_descriptor_survives_the_round_trip():
     assert schema.to_dict()["fields"]
 
 
-def test_what_was_left_empty_is_left_out():
-    given_ = described()
-    given_["fields"][0]["constraints"] |= {"enum": []}
-    given_["fields"][4]["constraints"] = {"minimum": None, "maximum": None, "enum": []}
-    schema = TableSchema.from_dict(given_)
-    assert schema.problems() == []
-    assert schema.to_dict() == described()
-
-
 # --- problems -------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.tables.proposals import propose
-from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_toml_schema
+from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_schema
 from dpscreen.tables.toml import descriptor_of, edited_toml, new_document, toml_text
 
 WHOLE = """
@@ -160,7 +160,7 @@ def test_what_is_written_is_read_back(names, data):
 def test_five_thousand_columns_take_a_line_each(tmp_path):
     names = [f"x{number}" for number in range(4990)] + [f"s{number}_pct" for number in range(10)]
     (tmp_path / "wide.csv").write_text(",".join(names) + "\n", encoding="utf-8")
-    text = new_toml_schema(tmp_path / "wide.csv", target="x0")
+    text = new_schema(tmp_path / "wide.csv", target="x0")
     assert text.count("\n") < 5050
     assert max(map(len, text.splitlines())) <= 100
     filled = text.replace("# bounds = [0, 1]", "bounds = [-9, 9]")
@@ -174,7 +174,7 @@ def test_five_thousand_columns_take_a_line_each(tmp_path):
 def test_telling_names_need_no_filling_in(tmp_path):
     names = "rownames,age,bmi,is_smoker,share_of_fat,lunch_pct,weight_kg,patient_id,hour"
     (tmp_path / "data.csv").write_text(names + "\nZebedee" + "," * 8, encoding="utf-8")
-    text = new_toml_schema(tmp_path / "data.csv", target="bmi")
+    text = new_schema(tmp_path / "data.csv", target="bmi")
     (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
     schema = load_schema(tmp_path / "schema.toml")
     assert schema.problems() == []
@@ -239,7 +239,7 @@ def test_an_edit_by_program_keeps_every_comment_and_the_order(edits):
 
 def test_an_answer_replaces_the_advice_but_no_comment_of_a_person(tmp_path):
     (tmp_path / "data.csv").write_text("tenure,income,age\n", encoding="utf-8")
-    text = new_toml_schema(tmp_path / "data.csv", target="income")
+    text = new_schema(tmp_path / "data.csv", target="income")
     assert re.search(r"tenure = \{\} +# \? perhaps bounds = \[0, 60\]\? Years, if not", text)
     text = text.replace("[columns]", "# by Ann\n[columns]")
     document = tomllib.loads(text)
