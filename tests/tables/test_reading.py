@@ -413,7 +413,7 @@ def test_features_of_a_frame_need_no_target(write):
         SCHEMA.encode_features(frame.drop(columns="age"))
 
 
-NO_FRAMES = [(one, "pandas or polars") for one in (None, 5, [[1, 2]], np.zeros((2, 2)))]
+NO_FRAMES = [(one, "pandas or polars") for one in (None, 5, "text", [[1, 2]], np.zeros((2, 2)))]
 NO_FRAMES += [(pd.DataFrame(TYPED).assign(extra=1), "column 8")]
 NO_FRAMES += [(pd.DataFrame(TYPED).drop(columns="who"), "lacks 'who'")]
 

@@ -314,10 +314,10 @@ class TableSchema:
     # --- rows -----------------------------------------------------------------------------------
 
     def encode(self, frame: Any) -> EncodedRows:
-        """Return the rows of a pandas, polars or Arrow table, of a source or of a file."""
-        from dpscreen.tables.reading import read_rows
+        """Return the rows of a pandas, polars or Arrow table, as if read from a file."""
+        from dpscreen.tables.reading import all_rows
 
-        return read_rows(frame, self)
+        return all_rows(frame, self)
 
     def encode_features(self, frame: Any, features: Sequence[str] | None = None) -> Array:
         """Return the features of every row of a frame, to predict; the target may be absent.

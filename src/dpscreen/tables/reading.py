@@ -82,14 +82,14 @@ class EncodedRows:
         return self._X, self._y, self.feature_names
 
 
-def read_rows(source: Any, schema: TableSchema, *, progress: Progress | None = None) -> EncodedRows:
-    """Read all rows that count of a file, a frame or a source, without a second copy of them.
+def read_rows(path: str | Path, schema: TableSchema) -> EncodedRows:
+    """Read all rows that count of a file: of each unit at most as many as the schema says."""
+    return all_rows(Path(path), schema)
 
-    Of each unit these are at most as many as the schema says. `progress` is called with the share
-    of the table that has been read.
-    """
-    spool = spooled_rows(source, schema, in_memory=sys.maxsize, progress=progress)
-    return in_memory(spool, schema)
+
+def all_rows(source: Any, schema: TableSchema) -> EncodedRows:
+    """Return the rows of a frame, a source or a file that count, without a second copy of them."""
+    return in_memory(spooled_rows(source, schema, in_memory=sys.maxsize), schema)
 
 
 def in_memory(spool: Spool, schema: TableSchema) -> EncodedRows:
@@ -256,16 +256,15 @@ def source_of(
     from dpscreen.tables.arrow import FrameBatches, ParquetBatches, StreamBatches, is_stream
     from dpscreen.tables.excel import ExcelBatches
 
-    if not isinstance(source, str | Path):
+    if not isinstance(source, Path):
         kind = StreamBatches if is_stream(source) else FrameBatches
         return kind(source, schema, wanted, optional)
-    path = Path(source)
-    header = matched_header(path, schema, optional)
-    if is_parquet(path):
-        return ParquetBatches(path, schema, wanted)
-    if is_excel(path):
-        return ExcelBatches(path, header.names, schema, wanted)
-    return TextBlocks(path, header, schema, wanted)
+    header = matched_header(source, schema, optional)
+    if is_parquet(source):
+        return ParquetBatches(source, schema, wanted)
+    if is_excel(source):
+        return ExcelBatches(source, header.names, schema, wanted)
+    return TextBlocks(source, header, schema, wanted)
 
 
 # --- at most k rows of each unit ------------------------------------------------------------------

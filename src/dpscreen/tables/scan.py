@@ -55,7 +55,7 @@ def scan(
     watch = Bar() if progress is True else progress or None
     declared = as_schema(schema)
     counts = RowsCheck(declared)
-    spool = spooled_rows(path, declared, look=counts.add)
+    spool = spooled_rows(Path(path) if isinstance(path, str) else path, declared, look=counts.add)
     return ScannedRows(spool, declared.privacy_unit, watch=watch, counts=counts)
 
 
