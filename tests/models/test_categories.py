@@ -138,20 +138,17 @@ def test_a_schema_means_what_categories_mean(kind):
 
 
 @pytest.mark.parametrize(
-    ("block", "outcomes", "told"),
+    ("block", "told"),
     [
-        ({"target": "y"}, False, "Rows without a target are left out."),
-        ({"target": "y", "fill": {"y": 3.0}}, False, "A missing target counts as its fill"),
-        ({"target": "y", "missing_target": "fill"}, False, "A missing target counts as its fill"),
-        ({"target": "y", "missing_target": "leave out"}, False, "Rows without a target are left"),
-        ({"target": "y"}, True, "Rows without a target are left out."),
-        ({"target": "y", "fill": {"y": True}}, True, "A missing target counts as its fill"),
+        ({"target": "y"}, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": 3.0}}, "A missing target counts as its fill"),
+        ({"target": "y", "fill": {"y": True}}, "A missing target counts as its fill"),
     ],
 )
-def test_what_a_missing_target_counts_as_is_told(block, outcomes, told):
-    (text,) = about_missing({"dpscreen": block}, {}, fills_target=not outcomes)
+def test_what_a_missing_target_counts_as_is_told(block, told):
+    (text,) = about_missing({"dpscreen": block}, {})
     assert told in text
-    assert list(about_missing(None, {}, fills_target=not outcomes)) == []
+    assert list(about_missing(None, {})) == []
 
 
 @pytest.mark.parametrize(("kind", "more"), EVERY)

@@ -13,7 +13,6 @@ from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
 from dpscreen.studio.steps import budget, live, question
 from dpscreen.studio.views import Go, StepRequest
-from dpscreen.tables.schema import load_schema
 from tools.studio import declare_columns, page_of, posted, session_of, write_table
 
 SELECTION, TABLE = GAUSSIAN.sparse.method, GAUSSIAN.table.method
@@ -160,13 +159,6 @@ def test_no_budget_that_hides_nothing_is_granted_or_spent(session, epsilon, delt
     assert message in " ".join(shown.content["problems"])
     assert session.draft.epsilon == 1.0
     assert (session.ledger is None) == bool(action)
-
-
-def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):
-    assert session.draft.schema().block.missing_target == "leave out"
-    for message, kept in (("on", "leave out"), ("", "fill")):
-        asks(session, **{"leave-out": message})
-        assert load_schema(session.shelf.schema_file).block.missing_target == kept
 
 
 def test_the_share_of_yes_is_simulated_with(session):

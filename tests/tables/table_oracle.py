@@ -55,8 +55,7 @@ def described(**dpscreen) -> dict:
             "target": "cost",
             "unit": "who",
             "rows_per_unit": 2,
-            "missing_target": "fill",
-            "fill": {"smoker": "no"},
+            "fill": {"smoker": "no", "cost": 20},
             "transform": {"income": "log", "cost": "log1p"},
             **dpscreen,
         },
@@ -98,7 +97,7 @@ def expected(rows) -> tuple[np.ndarray, np.ndarray]:
                 truth(member),
             ]
         )
-        target.append(number(cost, 0, 500, math.log1p(500) / 2, math.log1p))
+        target.append(number(cost, 0, 500, math.log1p(20), math.log1p))
     X, y = np.array(features).reshape(-1, 6), np.array(target)
     chosen = smallest_of_each(owners, np.column_stack((X, y)))
     return X[chosen], y[chosen]

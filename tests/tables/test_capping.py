@@ -86,7 +86,7 @@ SPELLINGS = ["7", " 7", "07", "+7", "7.0", "7.", "-7", "x7", "", "NA", "70", "7e
 
 @pytest.mark.parametrize(("kind", "units"), [("integer", 3), ("string", 9), ("any", 9)])
 def test_which_spellings_are_one_unit(tmp_path, kind, units):
-    given_ = described(rows_per_unit=1, missing_target="fill")
+    given_ = described(rows_per_unit=1)
     given_["fields"][6]["type"] = kind
     frame = pd.DataFrame({"age": 1, "smoker": "no", "income": 2, "grade": 1, "member": "1"}, [0])
     frame = pd.concat([frame] * len(SPELLINGS)).assign(cost=3, who=SPELLINGS)

@@ -33,7 +33,7 @@ COLUMNS = {
         "format": "%d.%m.%Y",
         "parts": ["days", "month number"],
     },
-    "y": {"bounds": [0, 10]},
+    "y": {"bounds": [0, 10], "fill": 5},
 }
 ROWS = [
     ("1.234,5", "Süd", "31.01.2020", "1"),
@@ -44,7 +44,7 @@ WANT = [[1234.5, 1, 30, 1], [12.5, 0, 59, 2], [np.nan, 0, np.nan, np.nan]]
 
 
 def schema(**more):
-    return toml_schema({"target": "y", "columns": COLUMNS, "missing_target": "fill"} | more)
+    return toml_schema({"target": "y", "columns": COLUMNS} | more)
 
 
 def text(rows=ROWS, names=tuple(COLUMNS), sign=";", end="\r\n"):
@@ -170,9 +170,7 @@ def test_problems_of_days_are_told(settings, told):
 
 def test_a_missing_day_is_filled_by_the_declared_one():
     columns = COLUMNS | {"am": COLUMNS["am"] | {"fill": datetime.date(2020, 3, 1)}}
-    declared = toml_schema(
-        {"target": "y", "columns": columns, "missing": ["", "31.01.2020"], "missing_target": "fill"}
-    )
+    declared = toml_schema({"target": "y", "columns": columns, "missing": ["", "31.01.2020"]})
     frame = pd.DataFrame(dict(zip(COLUMNS, zip(*ROWS, strict=True), strict=True)))
     assert declared.problems() == []
     assert declared.encode(frame).X[:, 2].tolist() == [60, 59, 60]

@@ -116,19 +116,13 @@ def test_small_blocks_give_the_same(write, monkeypatch):
     same(cut, expected(rows))
 
 
-def test_rows_of_a_missing_target_are_left_out_unless_they_are_declared_to_be_filled(write):
+def test_rows_of_a_missing_target_are_left_out_unless_it_has_a_fill(write):
     """In the middle of wide bounds they turned the effects of columns around that tell them."""
-    whole = read_rows(write(as_csv(ROWS)), make_schema(missing_target="fill", **ROW_IS_UNIT))
-    for declared in ("leave out", None):
-        given_ = described(missing_target=declared, **ROW_IS_UNIT)
-        if declared is None:
-            del given_["dpscreen"]["missing_target"]
-        rows = read_rows(write(as_csv(ROWS)), TableSchema.from_dict(given_))
-        assert identical(features_of(rows), features_of(whole)[[0, 1, 2, 4, 7]])
-    given_["dpscreen"]["fill"] = {"smoker": "no", "cost": 10}
-    filled = read_rows(write(as_csv(ROWS)), TableSchema.from_dict(given_))
+    filled = read_rows(write(as_csv(ROWS)), make_schema(**ROW_IS_UNIT))
+    fills = {"fill": {"smoker": "no"}}
+    rows = read_rows(write(as_csv(ROWS)), make_schema(**ROW_IS_UNIT, **fills))
     assert identical(features_of(filled)[[0, 1, 2, 4, 7]], features_of(rows))
-    assert target_of(filled)[3] == np.log1p(10)
+    assert target_of(filled)[3] == np.log1p(20)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +135,9 @@ def test_rows_of_a_missing_target_are_left_out_unless_they_are_declared_to_be_fi
 def test_rows_of_neither_outcome_are_left_out_unless_filled(write, declared):
     fields = number_field("x", 0, 9), {"name": "y", **declared}
     path = write(b"x,y\n1,yes\n2,Ja\n3,no\n4,\n5,0.5\n")
-    for missing in ("fill", "leave out"):
-        rows = read_rows(path, schema_of_fields(*fields, missing_target=missing))
-        assert features_of(rows)[:, 0].tolist() == [1, 3]
-        assert target_of(rows).tolist() == [1, 0]
+    rows = read_rows(path, schema_of_fields(*fields))
+    assert features_of(rows)[:, 0].tolist() == [1, 3]
+    assert target_of(rows).tolist() == [1, 0]
     filled = True if declared["type"] == "boolean" else "yes"
     schema = schema_of_fields(*fields, fill={"y": filled})
     assert target_of(read_rows(path, schema)).tolist() == [1, 1, 0, 1, 1]

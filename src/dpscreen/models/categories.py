@@ -339,19 +339,13 @@ def about_columns(features: Collection[str], schema: Any) -> Iterator[str]:
             yield f"{plain(one['name'])} stands for days since {one.get('since', first)}."
 
 
-def about_missing(schema: Any, levels: Levels, *, fills_target: bool) -> Iterator[str]:
-    """Say what a cell counts as where it is missing; by the declarations alone, of no cell.
-
-    `fills_target` says whether a missing target may count as the middle of its bounds.
-    """
+def about_missing(schema: Any, levels: Levels) -> Iterator[str]:
+    """Say what a cell counts as where it is missing; by the declarations alone, of no cell."""
     if isinstance(schema, Mapping):
         block = declared_block(schema)
-        fills, declared = block.get("fill"), block.get("missing_target")
+        fills = block.get("fill")
         filled = isinstance(fills, Mapping) and block.get("target") in fills
-        kept = filled or (fills_target and declared == "fill")
-        left_out = declared == "leave out" or not kept
-        target = LEFT_OUT if left_out else FILLED
-        yield f"{MISSING_CELLS} {target}"
+        yield f"{MISSING_CELLS} {FILLED if filled else LEFT_OUT}"
     elif levels:
         yield "A cell that is missing, or none of the levels, counts as the first level."
 

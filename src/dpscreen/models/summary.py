@@ -223,7 +223,7 @@ def about_predictions(release: Release) -> Iterator[str]:
     declared, table = (release.schema, release.categories), release.table
     yield from release.family.target.clipped
     yield from about_levels(release.names, *declared, () if table is None else table.left_out)
-    yield from about_missing(*declared, fills_target=not release.family.n_classes)
+    yield from about_missing(*declared)
     # One reason for all features is given with the meaning of intervals.
     if table and (len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features):
         numbers = None if release.schema is None else declared_numbers(release.schema)

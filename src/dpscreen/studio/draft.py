@@ -53,7 +53,7 @@ KIND_WORDS = {
 """What a column can be said to hold."""
 
 MOST_ROWS = 10**9
-LEAVE_OUT, MARK, GROUPS, BARE = "leave out", "decimalChar", "groupChar", "bareNumber"
+MARK, GROUPS, BARE = "decimalChar", "groupChar", "bareNumber"
 TERMS = {
     "square": "I({0} ** 2)",
     "logarithm": "log({0})",
@@ -189,9 +189,8 @@ class Draft:
             found._take_formula(schema)
             return found
         header = public_header(table, **written)
-        document = {"missing_target": LEAVE_OUT, "columns": {name: {} for name in header.names}}
-        dialect = written.get("dialect", USUAL)
-        draft = cls(descriptor_of(document | how_written(header, dialect))[0])
+        document = how_written(header, written.get("dialect", USUAL))
+        draft = cls(descriptor_of(document | {"columns": {one: {} for one in header.names}})[0])
         for place, one in enumerate(map(propose, header.names)):
             kind = {"id": TEXT, "unknown": SKIP}.get(one.kind, one.kind)
             low, high = (_shown(end, ".") for end in one.bounds or (None, None))

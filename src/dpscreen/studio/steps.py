@@ -13,7 +13,7 @@ from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.privacy.budget import Budget, posterior
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
-from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, TERMS, Draft, kind_of, whole
+from dpscreen.studio.draft import KIND_WORDS, SKIP, TERMS, Draft, kind_of, whole
 from dpscreen.studio.questions import CHOICES
 from dpscreen.studio.server import framed
 from dpscreen.studio.session import Problems, Session
@@ -169,7 +169,6 @@ def _take_question(session: Session, request: StepRequest) -> list[Message]:
     draft = session.draft
     usable = draft.usable()
     places = {int(one) for one in request.all("feature") if one.isdecimal()}
-    draft.block["missing_target"] = LEAVE_OUT if request.text("leave-out") == "on" else "fill"
     draft.ask(
         _picked(usable, request.text("target")),
         [name for place, name in enumerate(usable) if place in places],

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.messages import message
-from dpscreen.tables.columns.base import arrow_function
+from dpscreen.tables.columns.base import FUNCTIONS
 
 Interval = tuple[Array, Array]
 """Lower and upper ends: one interval for each box of the variables."""
@@ -173,16 +173,6 @@ class Operation(Expression):
         return _BINARY[self.sign][1](self.left.over(boxes), self.right.over(boxes))
 
 
-FUNCTIONS: dict[str, tuple[Callable[[Array], Array], str, float]] = {
-    "log": (arrow_function("ln"), "above", 0.0),
-    "log2": (arrow_function("log2"), "above", 0.0),
-    "log10": (arrow_function("log10"), "above", 0.0),
-    "log1p": (arrow_function("log1p"), "above", -1.0),
-    "sqrt": (arrow_function("sqrt"), "at least", 0.0),
-}
-"""The increasing functions that a formula may use, and above which number they are defined."""
-
-
 @dataclass(frozen=True)
 class Function(Expression):
     """An increasing function of an expression."""
@@ -191,15 +181,15 @@ class Function(Expression):
     of: Expression
 
     def values(self, given: Mapping[str, Array]) -> Array:
-        return FUNCTIONS[self.name][0](np.atleast_1d(self.of.values(given)))
+        return FUNCTIONS[self.name].apply(np.atleast_1d(self.of.values(given)))
 
     def over(self, boxes: Mapping[str, Interval]) -> Interval:
         low, high = self.of.over(boxes)
-        function, relation, lowest = FUNCTIONS[self.name]
-        if not np.all(low > lowest if relation == "above" else low >= lowest):
-            why = message("domain.function", name=self.name, relation=relation, lowest=lowest)
-            raise OutsideDomain(why)
-        ends = function(np.atleast_1d(low)), function(np.atleast_1d(high))
+        function = FUNCTIONS[self.name]
+        if not function.allows(low):
+            where = {"relation": function.relation, "lowest": function.lowest}
+            raise OutsideDomain(message("domain.function", name=self.name, **where))
+        ends = function.apply(np.atleast_1d(low)), function.apply(np.atleast_1d(high))
         slack = [_ROUNDING * np.abs(one) for one in ends]
         return _outward(ends[0] - slack[0], ends[1] + slack[1])
 

@@ -26,8 +26,8 @@ from dpscreen._core.messages import message
 from dpscreen.tables.days import is_days
 from dpscreen.tables.declaration import (
     Batches,
+    Declaration,
     TableProblem,
-    TableSchema,
     called,
     each_quietly,
     match_names,
@@ -42,7 +42,7 @@ _BUFFER = 1 << 20
 class ParquetBatches(Batches):
     """The wanted columns of a Parquet file."""
 
-    def __init__(self, path: Path, schema: TableSchema, wanted: Sequence[str]) -> None:
+    def __init__(self, path: Path, schema: Declaration, wanted: Sequence[str]) -> None:
         import pyarrow.parquet as pq
 
         self._path, self._wanted = path, list(wanted)
@@ -60,7 +60,7 @@ class ParquetBatches(Batches):
 
 
 def check_stored(
-    place: Path | str, kinds: Mapping[str, pa.DataType], schema: TableSchema | None = None
+    place: Path | str, kinds: Mapping[str, pa.DataType], schema: Declaration | None = None
 ) -> None:
     """Refuse columns stored as something that is neither numbers, booleans, text nor days."""
     fields = () if schema is None else schema.fields
@@ -81,7 +81,7 @@ class FrameBatches(Batches):
     share = 1.0
 
     def __init__(
-        self, frame: Any, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
+        self, frame: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
     ) -> None:
         table = quietly(partial(_table, frame), _FRAME)
         names = quietly(
@@ -258,7 +258,7 @@ class StreamBatches(Batches):
     """The wanted columns of a reader of batches."""
 
     def __init__(
-        self, rows: Any, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
+        self, rows: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
     ) -> None:
         reader = self._reader = _reader_of(rows)
         self._wanted = list(wanted)

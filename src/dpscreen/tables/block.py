@@ -27,7 +27,6 @@ class SchemaBlock:
     rows_per_unit: int | None = None
     fill: Pairs = ()
     transform: Pairs = ()
-    missing_target: str | None = None
     formula: Formula | None = None
     faults: tuple[Message, ...] = ()
 
@@ -55,7 +54,6 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "fill": _BY_COLUMN,
     "transform": _BY_COLUMN,
     "formula": (lambda one: one is None or isinstance(one, str), "formula"),
-    "missing_target": (lambda one: one in ("fill", "leave out"), "missing-target"),
 }
 """What each setting must be, as a test and by the code of a message."""
 

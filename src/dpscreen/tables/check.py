@@ -25,7 +25,7 @@ from dpscreen._core.messages import message
 from dpscreen._core.words import how_many, plain, whole_percent
 from dpscreen.rows.owners import unit_ranks
 from dpscreen.tables.columns import Column
-from dpscreen.tables.declaration import MOST_UNREADABLE, TableProblem, TableSchema
+from dpscreen.tables.declaration import MOST_UNREADABLE, Declaration, TableProblem
 from dpscreen.tables.encode import read_cells
 from dpscreen.tables.reading import Progress, UnitIds, encoder_of, source_of
 
@@ -102,7 +102,7 @@ class RowsReport:
 
 def check_rows(
     rows: Any,
-    schema: TableSchema,
+    schema: Declaration,
     *,
     most_unreadable: float = MOST_UNREADABLE,
     progress: Progress | None = None,
@@ -122,7 +122,7 @@ def check_rows(
 class RowsCheck:
     """Counts of what does not fit a schema, of rows that come in batches."""
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: Declaration) -> None:
         self.encoder, self._n_rows, self._unit = encoder_of(schema), 0, schema.unit
         used = (name for name in self.encoder.columns_of_rows if name != schema.unit)
         self._columns = [_ColumnCount(schema.field(name)) for name in used]

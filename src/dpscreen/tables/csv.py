@@ -27,9 +27,9 @@ from dpscreen.tables.declaration import (
     USUAL,
     UTF8,
     Batches,
+    Declaration,
     Dialect,
     TableProblem,
-    TableSchema,
     each_quietly,
     match_names,
     quietly,
@@ -79,7 +79,7 @@ def open_lines(path: Path, dialect: Dialect) -> io.TextIOWrapper:
 
 
 def read_header(
-    path: Path, schema: TableSchema | None = None, *, dialect: Dialect = USUAL
+    path: Path, schema: Declaration | None = None, *, dialect: Dialect = USUAL
 ) -> Header:
     """Return the column names of a file. Of a file of text, nothing after them is parsed."""
     dialect = schema.dialect if schema else dialect
@@ -109,7 +109,7 @@ def read_header(
     return Header(tuple(ways[delimiter]), delimiter, len(lines), len(lines.splitlines()))
 
 
-def matched_header(path: Path, schema: TableSchema, optional: Sequence[str] = ()) -> Header:
+def matched_header(path: Path, schema: Declaration, optional: Sequence[str] = ()) -> Header:
     """Return the header of a file whose columns are those of the schema; refuse others."""
     header = read_header(path, schema)
     match_names(path, header.names, schema, optional)
@@ -192,7 +192,7 @@ class TextBlocks(Batches):
     """The rows of a file after its header, as Arrow batches of text."""
 
     def __init__(
-        self, path: Path, header: Header, schema: TableSchema, wanted: Sequence[str]
+        self, path: Path, header: Header, schema: Declaration, wanted: Sequence[str]
     ) -> None:
         self._path, self._header, self._schema = path, header, schema
         self._wanted = list(wanted)

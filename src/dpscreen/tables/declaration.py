@@ -1,4 +1,4 @@
-"""What a table may hold, as a value that readers depend on and that can call them."""
+"""What a table may hold, as a value that readers depend on; `TableSchema` can call them, too."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import operator
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as described
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,6 @@ from dpscreen.tables.formula import DerivedColumn, FormulaProblem
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
-    from dpscreen.tables.check import RowsReport
-    from dpscreen.tables.reading import EncodedRows
 
 DELIMITERS = (",", ";", "\t", "|")
 QUOTES = ('"', "'")
@@ -124,7 +122,7 @@ USUAL = Dialect()
 
 
 @dataclass(frozen=True)
-class TableSchema:
+class Declaration:
     """A table as declared. Ask `problems()` before anything that needs it to be complete."""
 
     fields: tuple[Column, ...]
@@ -180,47 +178,12 @@ class TableSchema:
         found = [*self.faults, *found]
         return [one.said("toml") for one in found] if self.from_toml else found
 
-    @overload
-    def check(self) -> None: ...
-
-    @overload
-    def check(self, rows: Any, *, most_unreadable: float = ...) -> RowsReport: ...
-
-    def check(
-        self, rows: Any = None, *, most_unreadable: float = MOST_UNREADABLE
-    ) -> RowsReport | None:
-        """Refuse a schema that cannot be used, or report what of some rows does not fit it.
-
-        Parameters
-        ----------
-        rows : frame or path of a table, default=None
-            Without rows, the schema alone is checked.
-        most_unreadable : float, default=0.05
-            Above this share of cells of a column that cannot be read, `stop()` of the report
-            raises. A public number: it must not be chosen by the rows.
-
-        Returns
-        -------
-        RowsReport or None
-            Exact counts of private rows: for the curator, and never to be released.
-        """
+    def check(self) -> None:
+        """Refuse a schema that cannot be used."""
         found = tuple(self.problems())
         if found:
             lines = "".join(f"\n  - {problem}" for problem in found)
             raise SchemaProblem(message("schema.unusable", problems=lines), found)
-        if rows is None:
-            return None
-        from dpscreen.tables.check import check_rows
-
-        return check_rows(rows, self, most_unreadable=most_unreadable)
-
-    def with_formula(self, formula: str) -> Self:
-        """Return the same columns with a formula, whose left-hand side is the target."""
-        descriptor = self.to_dict()
-        block = descriptor.get("dpscreen") or {}
-        kept = {key: one for key, one in block.items() if key not in ("target", "features")}
-        made = type(self).from_dict(descriptor | {"dpscreen": kept | {"formula": formula}})
-        return replace(made, faults=self.faults, from_toml=self.from_toml)
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -311,32 +274,6 @@ class TableSchema:
         inverted = target.transform.invert(np.clip(given, *target.bounds))
         return np.asarray(np.clip(inverted, *target.declared_bounds))  # it may round beyond them
 
-    # --- rows -----------------------------------------------------------------------------------
-
-    def encode(self, frame: Any) -> EncodedRows:
-        """Return the rows of a pandas, polars or Arrow table, as if read from a file."""
-        from dpscreen.tables.reading import all_rows
-
-        return all_rows(frame, self)
-
-    def encode_features(self, frame: Any, features: Sequence[str] | None = None) -> Array:
-        """Return the features of every row of a frame, to predict; the target may be absent.
-
-        `features` chooses some by their names, in that order.
-        """
-        from dpscreen.tables.reading import read_features
-
-        return read_features(frame, self, features=features)
-
-    def encode_target(self, frame: Any) -> Array:
-        """Return the target of every row of a frame in the table's units, to score; NaN if missing.
-
-        Of a binary target 0 and 1.
-        """
-        from dpscreen.tables.reading import frame_target
-
-        return self.untransform_target(frame_target(frame, self))
-
 
 # --- names of columns -----------------------------------------------------------------------------
 
@@ -353,7 +290,7 @@ def check_names(path: Path | str, names: Sequence[object]) -> None:
 
 
 def match_names(
-    path: Path | str, names: Sequence[object], schema: TableSchema, optional: Sequence[str] = ()
+    path: Path | str, names: Sequence[object], schema: Declaration, optional: Sequence[str] = ()
 ) -> None:
     """Refuse columns that are missing, and columns that the schema does not know."""
     check_names(path, names)

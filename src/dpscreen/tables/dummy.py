@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpscreen.tables.declaration import TableSchema
+from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.encode import Encoder
 
 MOST_EFFECTS = 5
@@ -23,7 +23,7 @@ _SIGNAL, _NOISE = 0.35, 0.2
 
 
 def simulate_table(
-    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+    schema: Declaration, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
 ) -> pa.Table:
     """Draw rows within the declared bounds and levels, and a target that is partly linear.
 
@@ -33,7 +33,7 @@ def simulate_table(
 
 
 def simulate_parts(
-    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+    schema: Declaration, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
 ) -> Iterator[pa.Table]:
     """Draw the rows of `simulate_table` some at a time, for tables of any length."""
     schema.check()
@@ -44,7 +44,7 @@ def simulate_parts(
 
 
 def _part(
-    schema: TableSchema, n_rows: int, units: int, rng: np.random.Generator, missing: float
+    schema: Declaration, n_rows: int, units: int, rng: np.random.Generator, missing: float
 ) -> pa.Table:
     columns = {}
     for column in schema.fields:
@@ -63,13 +63,13 @@ def _part(
     return pa.table(columns)
 
 
-def effects_of(schema: TableSchema) -> tuple[str, ...]:
+def effects_of(schema: Declaration) -> tuple[str, ...]:
     """Return the features that have a true effect on the target of a dummy table."""
     names = schema.feature_names
     return tuple(names[place] for place in _with_effect(len(names)))
 
 
-def csv_parts(parts: Iterable[pa.Table], schema: TableSchema) -> Iterator[bytes]:
+def csv_parts(parts: Iterable[pa.Table], schema: Declaration) -> Iterator[bytes]:
     """Yield the bytes of a table as the schema's dialect has it, the names first."""
     encoder = codecs.getincrementalencoder(schema.dialect.encoding)(errors="replace")
     signs: dict[str, Any] = {
@@ -112,7 +112,7 @@ def _with_effect(n_features: int) -> list[int]:
     return sorted({round(place) for place in spread.tolist()})
 
 
-def _target(schema: TableSchema, table: Any, places: list[int], rng: np.random.Generator) -> Any:
+def _target(schema: Declaration, table: Any, places: list[int], rng: np.random.Generator) -> Any:
     encoder = Encoder(schema)
     features = np.empty((table.num_rows, encoder.width))
     encoder.features(table.combine_chunks(), features)

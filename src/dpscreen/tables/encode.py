@@ -34,7 +34,7 @@ from dpscreen.tables.columns.base import (
     value_of,
 )
 from dpscreen.tables.days import is_days, is_digits, stored_days, written_days
-from dpscreen.tables.declaration import TableProblem, TableSchema, quietly
+from dpscreen.tables.declaration import Declaration, TableProblem, quietly
 from dpscreen.tables.formula import DerivedColumn
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Encoder:
     is chosen by name may be a reference level, if a model was fitted to all of them.
     """
 
-    def __init__(self, schema: TableSchema, features: Sequence[str] | None = None) -> None:
+    def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:
         self._schema = schema
         self._derived = _derived(schema, features)
         inputs = dict.fromkeys(name for one in self._derived for name in one.of.occurrences())
@@ -123,7 +123,7 @@ def read_cells(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
     return quietly(lambda: read(_StoredCells(batch.column(name))), "table.cells", column=name)
 
 
-def _derived(schema: TableSchema, features: Sequence[str] | None) -> list[DerivedColumn]:
+def _derived(schema: Declaration, features: Sequence[str] | None) -> list[DerivedColumn]:
     """Return the chosen features of a formula; none without a formula."""
     known = {one.name: one for one in schema.derived}
     if not known or features is None:
@@ -134,7 +134,7 @@ def _derived(schema: TableSchema, features: Sequence[str] | None) -> list[Derive
     return [known[wanted] for wanted in features]
 
 
-def _chosen(schema: TableSchema, features: Sequence[str] | None) -> list[tuple[str, int]]:
+def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[str, int]]:
     every = {
         feature: (name, level)
         for name in schema.columns

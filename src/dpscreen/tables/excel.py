@@ -12,7 +12,7 @@ from typing import Any
 
 from dpscreen._core.messages import message
 from dpscreen._core.words import plain
-from dpscreen.tables.declaration import Batches, Dialect, TableProblem, TableSchema, quietly
+from dpscreen.tables.declaration import Batches, Declaration, Dialect, TableProblem, quietly
 
 ROWS_TOGETHER = 1 << 12
 _DAMAGED = "table.excel-damaged"
@@ -38,7 +38,7 @@ class ExcelBatches(Batches):
     """
 
     def __init__(
-        self, path: Path, names: Sequence[str], schema: TableSchema, wanted: Sequence[str]
+        self, path: Path, names: Sequence[str], schema: Declaration, wanted: Sequence[str]
     ) -> None:
         self._path, self._dialect = path, schema.dialect
         self._places = {name: names.index(name) for name in wanted}

@@ -24,7 +24,6 @@ import numpy as np
 from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, first_line, plain
 from dpscreen.tables.arithmetic import (
-    FUNCTIONS,
     Constant,
     Expression,
     Feature,
@@ -35,11 +34,10 @@ from dpscreen.tables.arithmetic import (
     Power,
 )
 from dpscreen.tables.columns import CategoryColumn, Column
-from dpscreen.tables.columns.base import level_text
+from dpscreen.tables.columns.base import FUNCTIONS, TRANSFORMS, UNCHANGED, level_text
 from dpscreen.tables.columns.date import DateColumn
 from dpscreen.tables.columns.number import NARROWEST, WIDEST, BooleanColumn
 
-TARGET_TRANSFORMS = ("log", "log1p", "sqrt")
 MOST_FEATURES = 10_000
 HIGHEST_POWER = 10
 _LEARNS = {
@@ -74,23 +72,18 @@ class Formula:
     target: str
     target_transform: str
     terms: tuple[tuple[str, ...], ...]
-    quoted: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of columns, or of parts of dates, that the terms use, in order."""
         factors = dict.fromkeys(factor for term in self.terms for factor in term)
-        used = (name for one in factors for name in _names_in(_tree(one), self.quoted))
+        used = (name for one in factors for name in _names_in(_tree(one)))
         return tuple(dict.fromkeys(used))
 
     @property
     def term_texts(self) -> tuple[str, ...]:
         """The terms as they are written, names in backticks where they need them."""
-        texts = (":".join(one) for one in self.terms)
-        return tuple(
-            re.sub(r"quoted_name_(\d+)", lambda found: f"`{self.quoted[int(found[1])]}`", one)
-            for one in texts
-        )
+        return tuple(_unquoted(":".join(one), "`{}`") for one in self.terms)
 
     def features(self, columns: Mapping[str, Column]) -> tuple[DerivedColumn, ...]:
         """Return the derived columns, for columns that are declared completely."""
@@ -103,12 +96,11 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
 
     right = text.partition("~")[2]
     target, transform = formula_target(text)
-    quoted: list[str] = []
     others = [one for one in columns if one != target]
-    others = [one if one.isidentifier() else _placeholder(one, quoted) for one in others]
+    others = [one if one.isidentifier() else _placeholder(one) for one in others]
     context = {"__formulaic_variables_available__": others}
     try:
-        terms = DefaultFormulaParser().get_terms(f"~ {_unticked(right, quoted)}", context=context)
+        terms = DefaultFormulaParser().get_terms(f"~ {_unticked(right)}", context=context)
     except Exception as error:  # whatever the parser raises: a formula is public, and short
         raise FormulaProblem(message("formula.unparsed", reason=first_line(error))) from None
     found = tuple(
@@ -119,7 +111,7 @@ def read_formula(text: str, columns: Sequence[str] = ()) -> Formula:
     found = tuple(term for term in found if term != ("1",))
     if not found:
         raise FormulaProblem(message("formula.no-term"))
-    return Formula(text, target, transform, found, tuple(quoted))
+    return Formula(text, target, transform, found)
 
 
 def name_in_formula(name: str) -> str:
@@ -127,14 +119,19 @@ def name_in_formula(name: str) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"`{name}`"
 
 
-def _placeholder(name: str, quoted: list[str]) -> str:
-    if name not in quoted:
-        quoted.append(name)
-    return f"quoted_name_{quoted.index(name)}"
+def _placeholder(name: str) -> str:
+    """Return an identifier that stands for any name."""
+    return f"quoted_name_{name.encode().hex()}"
 
 
-def _unticked(part: str, quoted: list[str]) -> str:
-    return re.sub("`([^`]*)`", lambda found: _placeholder(found[1], quoted), part)
+def _unticked(part: str) -> str:
+    return re.sub("`([^`]*)`", lambda found: _placeholder(found[1]), part)
+
+
+def _unquoted(text: str, form: str = "{}") -> str:
+    """Return a text with the names that identifiers stand for."""
+    names = re.compile("quoted_name_((?:[0-9a-f]{2})*)")
+    return names.sub(lambda found: form.format(bytes.fromhex(found[1]).decode()), text)
 
 
 def formula_target(text: str) -> tuple[str, str]:
@@ -142,15 +139,14 @@ def formula_target(text: str) -> tuple[str, str]:
     left, sign, _ = text.partition("~")
     if not sign or not left.strip():
         raise FormulaProblem(message("formula.no-target"))
-    quoted: list[str] = []
-    match _tree(_unticked(left, quoted).strip()):
+    match _tree(_unticked(left).strip()):
         case ast.Name() as name:
-            return _unquoted(name.id, quoted), "none"
+            return _unquoted(name.id), "none"
         case ast.Call(func=function, args=[ast.Name() as name], keywords=[]):
             word = _function_name(function)
-            if word in TARGET_TRANSFORMS:
-                return _unquoted(name.id, quoted), word
-    raise FormulaProblem(message("formula.left-side", transforms=TARGET_TRANSFORMS))
+            if word in TRANSFORMS and word != UNCHANGED.name:
+                return _unquoted(name.id), word
+    raise FormulaProblem(message("formula.left-side", transforms=tuple(TRANSFORMS)[1:]))
 
 
 def _tree(text: str) -> ast.expr:
@@ -158,11 +154,6 @@ def _tree(text: str) -> ast.expr:
         return ast.parse(text, mode="eval").body
     except SyntaxError:
         raise FormulaProblem(message("formula.no-expression", text=plain(text))) from None
-
-
-def _unquoted(name: str, quoted: Sequence[str]) -> str:
-    found = re.fullmatch(r"quoted_name_(\d+)", name)
-    return quoted[int(found[1])] if found else name
 
 
 def _function_name(node: ast.expr) -> str:
@@ -174,21 +165,21 @@ def _function_name(node: ast.expr) -> str:
     raise FormulaProblem(message("formula.no-function", text=ast.unparse(node)))
 
 
-def _names_in(node: ast.expr, quoted: Sequence[str]) -> Iterator[str]:
+def _names_in(node: ast.expr) -> Iterator[str]:
     """Yield the variables of an expression: no names of functions or of coding schemes."""
     match node:
         case ast.Name(id=name):
-            yield _unquoted(name, quoted)
+            yield _unquoted(name)
         case ast.Call(func=function, args=args):
             if _function_name(function) == "Q" and args and isinstance(args[0], ast.Constant):
                 yield str(args[0].value)
             elif _function_name(function) in ("C", "bs", "poly"):
-                yield from (name for one in args[:1] for name in _names_in(one, quoted))
+                yield from (name for one in args[:1] for name in _names_in(one))
             else:
-                yield from (name for one in args for name in _names_in(one, quoted))
+                yield from (name for one in args for name in _names_in(one))
         case _:
             children = (one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
-            yield from (name for child in children for name in _names_in(child, quoted))
+            yield from (name for child in children for name in _names_in(child))
 
 
 # --- factors --------------------------------------------------------------------------------------
@@ -253,7 +244,7 @@ class _Builder:
                     raise FormulaProblem(message("formula.too-many", most=MOST_FEATURES))
                 bounds = self._enclosure(name, expression)
                 centred = bool(self._centred(term)) or any(self._factors[one].moved for one in term)
-                yield DerivedColumn(name, expression, bounds, self._shown(":".join(term)), centred)
+                yield DerivedColumn(name, expression, bounds, _unquoted(":".join(term)), centred)
 
     def _enclosure(self, name: str, expression: Expression) -> tuple[float, float]:
         if isinstance(expression, Feature):
@@ -283,9 +274,6 @@ class _Builder:
                 return self._is_indicator(left) and self._is_indicator(right)
         return isinstance(one, Operation) and one.sign in ("<", "<=")
 
-    def _shown(self, text: str) -> str:
-        return re.sub(r"quoted_name_(\d+)", lambda one: self._formula.quoted[int(one[1])], text)
-
     def _term(self, term: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
         """Yield the names and expressions of a term: products of its factors' columns."""
         centred = self._centred(term)
@@ -300,7 +288,7 @@ class _Builder:
             expression = parts[0][1]
             for _, other in parts[1:]:
                 expression = Operation("*", expression, other)
-            yield ":".join(self._shown(name) for name, _ in parts), expression
+            yield ":".join(_unquoted(name) for name, _ in parts), expression
 
     def _centred(self, term: tuple[str, ...]) -> set[str]:
         """Return the factors to be centred: where all lower terms are in the model too.
@@ -358,7 +346,7 @@ class _Builder:
     def _name_of(self, node: ast.expr) -> str | None:
         match node:
             case ast.Name(id=name):
-                return _unquoted(name, self._formula.quoted)
+                return _unquoted(name)
             case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]):
                 return name
         return None
@@ -415,16 +403,16 @@ class _Builder:
     ) -> _Factor:
         given = {str(one.arg): _literal(one.value) for one in options}
         if more or not set(given) <= {"knots", "degree"} or not given.get("knots"):
-            raise FormulaProblem(message("formula.no-knots", term=self._shown(text)))
+            raise FormulaProblem(message("formula.no-knots", term=_unquoted(text)))
         variable = self._expression(inner)
         low, high = self._enclosure(ast.unparse(inner), variable)
         knots, degree = given["knots"], given.get("degree", 3)
         numbers = isinstance(knots, list) and all(isinstance(one, int | float) for one in knots)
         if not numbers or sorted({low, *knots, high}) != [low, *knots, high]:
-            why = message("formula.knots", term=self._shown(text), low=low, high=high)
+            why = message("formula.knots", term=_unquoted(text), low=low, high=high)
             raise FormulaProblem(why)
         if degree not in range(1, 6):
-            raise FormulaProblem(message("formula.degree", term=self._shown(text), most=5))
+            raise FormulaProblem(message("formula.degree", term=_unquoted(text), most=5))
         # The columns of a B-spline basis but the first, as in R and patsy.
         from scipy.interpolate import PPoly
 
@@ -444,9 +432,9 @@ class _Builder:
         given = {str(one.arg): _literal(one.value) for one in options}
         degree = _literal(more[0]) if more else given.get("degree", 1)
         if given.get("raw") is not True:
-            raise FormulaProblem(message("formula.orthogonal", term=self._shown(text)))
+            raise FormulaProblem(message("formula.orthogonal", term=_unquoted(text)))
         if type(degree) is not int or not 1 <= degree <= HIGHEST_POWER:
-            why = message("formula.degree", term=self._shown(text), most=HIGHEST_POWER)
+            why = message("formula.degree", term=_unquoted(text), most=HIGHEST_POWER)
             raise FormulaProblem(why)
         variable = self._expression(inner)
         low, high = self._enclosure(ast.unparse(inner), variable)
@@ -480,7 +468,7 @@ class _Builder:
                 return Operation(sign, *(reversed(sides) if swapped else sides))
             case ast.Call(func=function, args=args, keywords=[]):
                 return self._called(_function_name(function), args)
-        text = self._shown(ast.unparse(node))
+        text = _unquoted(ast.unparse(node))
         raise FormulaProblem(message("formula.unsupported", text=text))
 
     def _called(self, word: str, args: list[ast.expr]) -> Expression:

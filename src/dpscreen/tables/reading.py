@@ -24,7 +24,7 @@ from dpscreen._core.arrays import Array, Mask, Objects, Words
 from dpscreen._core.messages import message
 from dpscreen.rows.owners import row_digests, unit_ranks
 from dpscreen.tables.csv import TextBlocks, is_excel, is_parquet, matched_header
-from dpscreen.tables.declaration import Batches, TableSchema
+from dpscreen.tables.declaration import Batches, Declaration
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
@@ -82,24 +82,24 @@ class EncodedRows:
         return self._X, self._y, self.feature_names
 
 
-def read_rows(path: str | Path, schema: TableSchema) -> EncodedRows:
+def read_rows(path: str | Path, schema: Declaration) -> EncodedRows:
     """Read all rows that count of a file: of each unit at most as many as the schema says."""
     return all_rows(Path(path), schema)
 
 
-def all_rows(source: Any, schema: TableSchema) -> EncodedRows:
+def all_rows(source: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame, a source or a file that count, without a second copy of them."""
     return in_memory(spooled_rows(source, schema, in_memory=sys.maxsize), schema)
 
 
-def in_memory(spool: Spool, schema: TableSchema) -> EncodedRows:
+def in_memory(spool: Spool, schema: Declaration) -> EncodedRows:
     """Return rows that fit in memory, and keep none of them."""
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit, spool.keys)
 
 
 def read_features(
     source: Any,
-    schema: TableSchema,
+    schema: Declaration,
     *,
     features: Sequence[str] | None = None,
     incomplete: set[str] | None = None,
@@ -117,7 +117,7 @@ def read_features(
 
 def feature_batches(
     source: Any,
-    schema: TableSchema,
+    schema: Declaration,
     *,
     features: Sequence[str] | None = None,
     ids: Sequence[str] = (),
@@ -135,7 +135,7 @@ def feature_batches(
         yield batch.select(list(ids)), X
 
 
-def frame_target(frame: Any, schema: TableSchema) -> Array:
+def frame_target(frame: Any, schema: Declaration) -> Array:
     """Return the target of every row of a frame, NaN where it is missing."""
     encoder = encoder_of(schema)
     others = [one.name for one in schema.fields if one.name != schema.target]
@@ -145,7 +145,7 @@ def frame_target(frame: Any, schema: TableSchema) -> Array:
 
 def spooled_rows(
     source: Any,
-    schema: TableSchema,
+    schema: Declaration,
     *,
     in_memory: int | None = None,
     look: Callable[[Any], None] | None = None,
@@ -170,7 +170,7 @@ def spooled_rows(
     return spool
 
 
-def check_columns(source: Any, schema: TableSchema) -> None:
+def check_columns(source: Any, schema: Declaration) -> None:
     """Refuse a file or a source whose columns are not those of the schema; no row is read."""
     if isinstance(source, Path):
         matched_header(source, schema)
@@ -202,21 +202,16 @@ def _watched(
 
 
 def _kept_rows(
-    batches: Iterable[Any], encoder: Encoder, schema: TableSchema, choice: UnitChoice | None
+    batches: Iterable[Any], encoder: Encoder, schema: Declaration, choice: UnitChoice | None
 ) -> Iterator[Pair]:
     """Yield the features and the target of the rows that may count; the choice is shown them."""
     aim = schema.field(schema.target)
-    # Rows without a target are left out unless they are declared to be filled. There is no middle
-    # between two outcomes, so what is neither, and has no fill, is left out.
-    declared = schema.block.missing_target
-    leave_out = declared == "leave out" or aim.fill is None
-    if declared == "fill":
-        leave_out = aim.classes is not None and aim.fill is None
     for batch in _sliced(batches, encoder):
-        target = encoder.target(batch)
-        absent = np.isnan(target)
-        target[absent] = aim.fill_value
-        keep = ~absent if leave_out else None
+        target, keep = encoder.target(batch), None
+        if aim.fill is None:
+            keep = ~np.isnan(target)
+        else:
+            target[np.isnan(target)] = aim.fill_value
         if choice is not None:
             keep = choice.known(encoder.unit_ids(batch), keep)
         features = np.empty((len(batch), encoder.width))
@@ -238,7 +233,7 @@ def _sliced(batches: Iterable[Any], encoder: Encoder) -> Iterator[Any]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def encoder_of(schema: TableSchema, features: Sequence[str] | None = None) -> Encoder:
+def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
     from dpscreen.tables.encode import Encoder
 
@@ -247,7 +242,7 @@ def encoder_of(schema: TableSchema, features: Sequence[str] | None = None) -> En
 
 
 def source_of(
-    source: Any, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
+    source: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Batches:
     """Return batches of the wanted columns, once the names are those of the schema.
 

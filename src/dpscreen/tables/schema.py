@@ -13,22 +13,23 @@ entry means.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, plain
 from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
 from dpscreen.tables.declaration import (
+    MOST_UNREADABLE,
     USUAL,
     UTF8,
+    Declaration,
     Dialect,
     SchemaProblem,
     TableProblem,
-    TableSchema,
     check_names,
 )
 from dpscreen.tables.toml import (
@@ -41,12 +42,82 @@ from dpscreen.tables.toml import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from dpscreen._core.arrays import Array
+    from dpscreen.tables.check import RowsReport
+    from dpscreen.tables.reading import EncodedRows
 
 __all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema"]
 
 LARGEST_FILE = 50_000_000
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
+
+
+@dataclass(frozen=True)
+class TableSchema(Declaration):
+    """A table as declared. Ask `problems()` before anything that needs it to be complete."""
+
+    @overload
+    def check(self) -> None: ...
+
+    @overload
+    def check(self, rows: Any, *, most_unreadable: float = ...) -> RowsReport: ...
+
+    def check(
+        self, rows: Any = None, *, most_unreadable: float = MOST_UNREADABLE
+    ) -> RowsReport | None:
+        """Refuse a schema that cannot be used, or report what of some rows does not fit it.
+
+        Parameters
+        ----------
+        rows : frame or path of a table, default=None
+            Without rows, the schema alone is checked.
+        most_unreadable : float, default=0.05
+            Above this share of cells of a column that cannot be read, `stop()` of the report
+            raises. A public number: it must not be chosen by the rows.
+
+        Returns
+        -------
+        RowsReport or None
+            Exact counts of private rows: for the curator, and never to be released.
+        """
+        super().check()
+        if rows is None:
+            return None
+        from dpscreen.tables.check import check_rows
+
+        return check_rows(rows, self, most_unreadable=most_unreadable)
+
+    def with_formula(self, formula: str) -> Self:
+        """Return the same columns with a formula, whose left-hand side is the target."""
+        descriptor = self.to_dict()
+        block = descriptor.get("dpscreen") or {}
+        kept = {key: one for key, one in block.items() if key not in ("target", "features")}
+        made = type(self).from_dict(descriptor | {"dpscreen": kept | {"formula": formula}})
+        return replace(made, faults=self.faults, from_toml=self.from_toml)
+
+    def encode(self, frame: Any) -> EncodedRows:
+        """Return the rows of a pandas, polars or Arrow table, as if read from a file."""
+        from dpscreen.tables.reading import all_rows
+
+        return all_rows(frame, self)
+
+    def encode_features(self, frame: Any, features: Sequence[str] | None = None) -> Array:
+        """Return the features of every row of a frame, to predict; the target may be absent.
+
+        `features` chooses some by their names, in that order.
+        """
+        from dpscreen.tables.reading import read_features
+
+        return read_features(frame, self, features=features)
+
+    def encode_target(self, frame: Any) -> Array:
+        """Return the target of every row of a frame in the table's units, to score; NaN if missing.
+
+        Of a binary target 0 and 1.
+        """
+        from dpscreen.tables.reading import frame_target
+
+        return self.untransform_target(frame_target(frame, self))
 
 
 def load_schema(path: str | Path) -> TableSchema:

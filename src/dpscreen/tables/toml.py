@@ -36,7 +36,7 @@ from dpscreen.tables.proposals import propose
 Document = dict[str, Any]
 """A schema in TOML, as `tomllib` returns it."""
 
-BLOCK = ("target", "unit", "rows_per_unit", "missing_target", "formula")
+BLOCK = ("target", "unit", "rows_per_unit", "formula")
 DIALECT = {"delimiter": "delimiter", "quote": "quoteChar", "sheet": "sheetName"}
 FIELD = {
     "decimal": "decimalChar",

@@ -86,8 +86,7 @@ class CategoryColumn(Column):
 
     @property
     def fill_value(self) -> float:
-        """What a missing outcome becomes: the fill; without one, its row is left out."""
-        return np.nan if self.fill is None else float((self.classes or ()).index(self.fill))
+        return float(self.levels.index(self.fill))
 
     def values(self, cells: Cells) -> Array:
         """Return 0 and 1 for two levels, NaN for anything else."""

@@ -82,7 +82,7 @@ def chosen(within: Array, n_levels: int) -> Integers:
     return np.minimum(((within + 1) / 2 * n_levels).astype(np.int64), n_levels - 1)
 
 
-# --- public transforms ----------------------------------------------------------------------------
+# --- increasing functions of a number -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,16 @@ class Transform:
     name: str
     apply: Callable[[Array], Array]
     invert: Callable[[Array], Array]
-    allows: Callable[[float], bool]
-    needs: str
+    lowest: float = -math.inf
+    relation: str = "above"
+    """Where it is defined: "above" `lowest`, or "at least" that."""
+
+    def allows(self, low: Array | float) -> bool:
+        """Whether it is defined from these bounds on."""
+        return bool(np.all(low > self.lowest if self.relation == "above" else low >= self.lowest))
 
 
-def arrow_function(function: str) -> Callable[[Array], Array]:
+def _arrow_function(function: str) -> Callable[[Array], Array]:
     """Return one of Arrow's functions of a number, for arrays of any layout."""
 
     def apply(values: Array) -> Array:
@@ -109,17 +114,16 @@ def arrow_function(function: str) -> Callable[[Array], Array]:
     return apply
 
 
-UNCHANGED = Transform("none", lambda values: values, lambda values: values, lambda _: True, "")
-TRANSFORMS = {
-    "none": UNCHANGED,
-    "log": Transform("log", arrow_function("ln"), np.exp, lambda low: low > 0, "above 0"),
-    "log1p": Transform(
-        "log1p", arrow_function("log1p"), np.expm1, lambda low: low > -1, "above -1"
-    ),
-    "sqrt": Transform(
-        "sqrt", arrow_function("sqrt"), np.square, lambda low: low >= 0, "0 or above"
-    ),
-}
+UNCHANGED = Transform("none", lambda values: values, lambda values: values)
+LOGARITHM = Transform("log", _arrow_function("ln"), np.exp, 0.0)
+LOG1P = Transform("log1p", _arrow_function("log1p"), np.expm1, -1.0)
+ROOT = Transform("sqrt", _arrow_function("sqrt"), np.square, 0.0, "at least")
+LOG2 = Transform("log2", _arrow_function("log2"), np.exp2, 0.0)
+LOG10 = Transform("log10", _arrow_function("log10"), lambda values: 10.0**values, 0.0)
+TRANSFORMS = {one.name: one for one in (UNCHANGED, LOGARITHM, LOG1P, ROOT)}
+"""What a column, or the target of a formula, may be transformed by."""
+FUNCTIONS = {one.name: one for one in (LOGARITHM, LOG2, LOG10, LOG1P, ROOT)}
+"""What the terms of a formula may be made of."""
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -204,10 +208,6 @@ class Entry:
         self.must(name, must, **fields)
         return usual
 
-    def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a list of texts that may be given."""
-        return tuple(self.setting(name, usual, lambda one: one != [] and are_texts(one), "texts"))
-
     def constraints(self) -> Mapping[str, Any]:
         """Return the constraints; report what would change the meaning of cells and is not read."""
         constraints = self.given.get("constraints") or {}
@@ -255,10 +255,8 @@ class Column:
     # --- declaration ----------------------------------------------------------------------------
 
     @classmethod
-    def own(cls, entry: Entry) -> dict[str, Any]:
-        """Read what only this kind of column has; the words for booleans are checked anywhere."""
-        entry.words("trueValues", TRUE_VALUES)
-        entry.words("falseValues", FALSE_VALUES)
+    def own(cls, _entry: Entry) -> dict[str, Any]:
+        """Read what only this kind of column has."""
         return {}
 
     @property
@@ -324,10 +322,7 @@ class Column:
 
     @property
     def fill_value(self) -> float:
-        """What a missing number becomes, after the transform: a public value."""
-        low, high = self.bounds
-        if self.fill is None:
-            return low / 2 + high / 2
+        """What a missing cell becomes where a fill is declared, after the transform."""
         return float(self.transform.apply(np.array([self.fill], dtype=np.float64))[0])
 
     # --- cells ----------------------------------------------------------------------------------

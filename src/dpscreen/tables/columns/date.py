@@ -102,7 +102,7 @@ class DateColumn(Column):
         since = entry.setting(
             "since", None, lambda one: day_number(one) is not None, cls.bound_sort
         )
-        return super().own(entry) | {
+        return {
             "form": ISO if form in _AS_ISO else form,
             "parts": tuple(part for part in PARTS if part in parts),
             "since": day_number(since),

@@ -20,6 +20,7 @@ from dpscreen.tables.columns.base import (
     Entry,
     Level,
     NumberMarks,
+    are_texts,
     finite,
 )
 
@@ -55,7 +56,7 @@ class NumberColumn(Column):
             "thousands",
         )
         bare = entry.setting("bareNumber", True, lambda one: isinstance(one, bool), "boolean")
-        return super().own(entry) | {"marks": NumberMarks(sign, thousands, bare)}
+        return {"marks": NumberMarks(sign, thousands, bare)}
 
     def problems(self) -> Iterator[Message]:
         low, high = self.minimum, self.maximum
@@ -66,7 +67,11 @@ class NumberColumn(Column):
             yield message("column.order", column=here)
         elif not transform.allows(low):
             yield message(
-                "column.transform", column=here, transform=transform.name, needs=transform.needs
+                "column.transform",
+                column=here,
+                transform=transform.name,
+                relation=transform.relation,
+                lowest=transform.lowest,
             )
         elif not NARROWEST <= self.bounds[1] - self.bounds[0] <= WIDEST:
             yield message("column.width", column=here, narrowest=NARROWEST, widest=WIDEST)
@@ -149,10 +154,12 @@ class BooleanColumn(Column):
     @classmethod
     def own(cls, entry: Entry) -> dict[str, Any]:
         """Read the words for true and false."""
-        return {
-            "true_values": entry.words("trueValues", TRUE_VALUES),
-            "false_values": entry.words("falseValues", FALSE_VALUES),
-        }
+        words = {"trueValues": TRUE_VALUES, "falseValues": FALSE_VALUES}
+        true, false = (
+            tuple(entry.setting(name, usual, lambda one: one != [] and are_texts(one), "texts"))
+            for name, usual in words.items()
+        )
+        return {"true_values": true, "false_values": false}
 
     @property
     def classes(self) -> tuple[bool, bool]:
