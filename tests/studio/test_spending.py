@@ -39,7 +39,7 @@ def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch
     class Run:
         running = True
 
-        def __init__(self, order, expected_cells):
+        def __init__(self, order):
             time.sleep(0.05)
             started.append(order.ticket)
 

@@ -186,7 +186,7 @@ def test_counts_are_exact_but_for_bounds_which_are_coarse(place):
     report = load_schema(place / "schema.toml").check(frame)
     lines = report.text(examples=True).splitlines()
     assert lines[:2] == NOT_PRIVATE.splitlines()
-    assert lines[3:-2] == [
+    assert lines[3:-3] == [
         "- age: 3 of 400 cells (1 %) are not a number as declared (rows 1, 2, 3)",
         "- age: 7 of 400 cells (2 %) are missing (rows 11, 12, 13, 14, 15, …)",
         "- smokes: constant: all cells that can be read are the same",

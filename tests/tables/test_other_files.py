@@ -148,7 +148,7 @@ def test_days_mean_the_same_however_they_are_stored(tmp_path, days):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"format": "%d.%m"}, "format must contain %Y, %m and %d"),
+        ({"format": "%d.%m"}, "format must contain %Y (four digits), %m and %d"),
         ({"format": 7}, "format must contain"),
         ({"parts": []}, "parts must be a list"),
         ({"parts": ["wekday"]}, "there is no part of a day 'wekday'; did you mean 'weekday'"),

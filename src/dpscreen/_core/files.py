@@ -10,15 +10,15 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from dpscreen._core.messages import message
 
 T = TypeVar("T")
 
 DEEPEST = 40
-LONGEST_INTEGER = 18
-"""Digits of the longest whole number that is read: all that fit have a meaning here."""
+LARGEST_INTEGER = 10**18
+"""Whole numbers are smaller: all that have a meaning here."""
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -86,11 +86,8 @@ def strict_json(content: bytes | str) -> Any:
         found = json.loads(
             content.decode("utf-8-sig") if isinstance(content, bytes) else content,
             object_pairs_hook=_without_duplicates,
-            parse_float=_finite,
-            parse_int=_short_integer,
-            parse_constant=_no_constant,
         )
-        _check_depth(found)
+        _check_values(found)
     except NotStrictJson as fault:
         problem = fault
     except UnicodeDecodeError:
@@ -112,38 +109,24 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise NotStrictJson(message("text.large-number"))
-    return value
-
-
-def _short_integer(text: str) -> int:
-    if len(text) > LONGEST_INTEGER + 1:
-        raise NotStrictJson(message("text.long-integer"))
-    return int(text)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise NotStrictJson(message("text.no-number", name=name))
-
-
-def _check_depth(found: Any) -> None:
-    """Refuse deep nesting and broken Unicode, without recursion."""
+def _check_values(found: Any) -> None:
+    """Refuse deep nesting, broken Unicode and numbers out of range, without recursion."""
     left = [(found, 1)]
     while left:
         value, depth = left.pop()
         if depth > DEEPEST:
             raise NotStrictJson(message("text.too-large"))
-        if isinstance(value, str):
-            if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+        match value:
+            case dict():
+                left += ((one, depth + 1) for one in (*value, *value.values()))
+            case list():
+                left += ((one, depth + 1) for one in value)
+            case str() if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
                 raise NotStrictJson(message("text.not-unicode"))
-        elif isinstance(value, dict):
-            left += ((one, depth + 1) for one in value)
-            left += ((one, depth + 1) for one in value.values())
-        elif isinstance(value, list):
-            left += ((one, depth + 1) for one in value if isinstance(one, str | dict | list))
+            case float() if not math.isfinite(value):
+                raise NotStrictJson(message("text.large-number"))
+            case int() if abs(value) >= LARGEST_INTEGER:
+                raise NotStrictJson(message("text.large-number"))
 
 
 # --- reading --------------------------------------------------------------------------------------

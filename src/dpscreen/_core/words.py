@@ -281,11 +281,11 @@ class EffectScale:
 
 def exponential(effect: float) -> float:
     """Return e^effect, infinity where that overflows."""
-    return math.inf if effect >= 709 else math.exp(effect)
+    return math.exp(effect) if effect < 709 else math.inf
 
 
 def _per_cent(effect: float) -> float:
-    return math.inf if effect >= 704 else 100 * math.expm1(effect)
+    return 100 * math.expm1(effect) if effect < 704 else math.inf
 
 
 LINEAR = EffectScale("effect", float)

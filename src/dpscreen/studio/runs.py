@@ -28,23 +28,18 @@ STAGES = {
     "fitting": "Fitting",
     "saving": "Saving the model",
 }
-START_SECONDS, SECONDS_PER_CELL = 3.0, 1.5e-7
-"""How long a fit takes, about, by the number of cells that the person expects."""
 
 
 class ReleaseRun:
     """One release: started once, watched, and ended by itself or by whoever cancels it."""
 
-    def __init__(self, order: ReleaseOrder, *, expected_cells: int | None) -> None:
+    def __init__(self, order: ReleaseOrder) -> None:
         self.order = order
         self.ticket = order.ticket
         self.stage, self.share = "starting", None
         self.outcome: str | None = None
         self.message = ""
         self.unsaved: bytes | None = None
-        self._fit_seconds = (
-            None if expected_cells is None else START_SECONDS + expected_cells * SECONDS_PER_CELL
-        )
         self._since = time.monotonic()
         self._over = threading.Event()
         here, there = PROCESSES.Pipe(duplex=False)
@@ -100,16 +95,11 @@ class ReleaseRun:
 
     @property
     def time_left(self) -> str:
-        """Say how long it will take, from the share that is done and from public numbers."""
+        """Say how long this stage will take, from the share that is done."""
         passed = time.monotonic() - self._since
-        if self.share and self.stage in ("checking", "reading", "passes"):
-            left = passed * (1 - self.share) / self.share
-            fit = 0.0 if self.stage == "passes" else self._fit_seconds or 0.0
-            return f"about {duration(max(1.0, left + fit))} left"
-        if self._fit_seconds is None:
-            return "how long it takes depends on the number of rows"
-        left = self._fit_seconds - (passed if self.stage == "fitting" else 0)
-        return f"about {duration(left)} left" if left > 1 else "almost done"
+        if not self.share:
+            return f"for {duration(passed)}"
+        return f"about {duration(max(1.0, passed * (1 - self.share) / self.share))} left"
 
     @property
     def percent(self) -> int | None:

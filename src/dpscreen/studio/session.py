@@ -159,10 +159,8 @@ class Session:
                 raise Problems(*obstacles)
             places = self.table, self.state, self.shelf.folder, self.shelf.ledger
             order = ReleaseOrder(self.order(ledger), *places, ticket, self.most_unreadable)
-            rows, width = self.draft.rows, self.draft.n_features
-            cells = None if rows is None or width is None else rows * width
             self._used.add(ticket)
-            self.run = ReleaseRun(order, expected_cells=cells)
+            self.run = ReleaseRun(order)
             return True
 
     def cancel(self) -> None:

@@ -37,7 +37,9 @@ NOT_PRIVATE = (
     "Correcting formats, levels and ids by them is no leak; changing bounds by them is one."
 )
 
-
+WRITTEN_SO = (
+    "Declare how cells are written: decimal, thousands, bare, format, true, false, missing."
+)
 ADVICE = "`schema.check(rows)` counts the cells, for the curator alone."
 
 
@@ -86,7 +88,8 @@ class RowsReport:
             lines.append(f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}")
         end = "Everything fits the schema." if not self.findings else ""
         if self.stops:
-            end = f"A fit stops here: {how_many(len(self.stops), 'fault')} marked with *."
+            faults = how_many(len(self.stops), "fault")
+            end = f"A fit stops here: {faults} marked with *.\n{WRITTEN_SO}"
         checked = f"{how_many(self.n_rows, 'row')} checked. {end}".rstrip()
         return "\n".join([*lines, *([""] if self.findings else []), checked])
 
