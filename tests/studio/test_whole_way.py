@@ -3,8 +3,7 @@
 import base64
 import hashlib
 import json
-import subprocess
-import sys
+import shlex
 from fractions import Fraction
 
 import pytest
@@ -49,9 +48,7 @@ def test_the_release_is_booked_once_and_whole(finished):
     assert finished.ticket in entry.detail
     assert ledger.document()["spent"]["epsilon"] == pytest.approx(1, abs=1e-5)
     found = {path.name for path in (finished.folder / "release-001").iterdir()}
-    assert found - {"page.html"} == {
-        *("model.json", "schema.json", "command.txt", "script.py", "release.json")
-    }
+    assert found - {"page.html"} == {*("model.json", "schema.json", "command.txt", "release.json")}
     assert not list(finished.folder.glob(".*.tmp"))
     model = load(finished.folder / "release-001/model.json")
     assert model.privacy_.holds
@@ -66,7 +63,7 @@ def test_a_used_ticket_leads_to_the_result_and_spends_nothing(finished):
 
 
 def test_downloads_are_what_lies_on_the_shelf(finished):
-    for name in ("model.json", "schema.json", "command.txt", "script.py"):
+    for name in ("model.json", "schema.json", "command.txt"):
         answer = finished.get(f"download?file={name}&number=1")
         assert answer.text == (finished.folder / "release-001" / name).read_text()
         assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
@@ -96,22 +93,14 @@ def test_the_frame_allows_its_own_styles_and_nothing_else():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["command", "script"])
-def test_command_and_script_do_the_same(finished, tmp_path, kind):
-    for name in ("command.txt", "script.py", "schema.json"):
+def test_the_command_does_the_same(finished, tmp_path):
+    for name in ("command.txt", "schema.json"):
         (tmp_path / name).write_text(finished.get(f"download?file={name}").text)
     write_table(tmp_path / "survey.csv")
     PrivacyLedger.create(tmp_path / "budget.ledger", dataset="survey", epsilon=3, delta=1e-6)
-    if kind == "command":
-        start, *words_ = (tmp_path / "command.txt").read_text().split()
-        assert start == "dpscreen"
-        done = dpscreen(*words_[: words_.index("--report")], cwd=tmp_path)
-    else:
-        short = "from dpscreen.planning import plan\nplan.SECONDS = 0.01\n"
-        code = short + (tmp_path / "script.py").read_text()
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+    start, *words_ = (tmp_path / "command.txt").read_text().split()
+    assert start == "dpscreen"
+    done = dpscreen(*words_[: words_.index("--report")], cwd=tmp_path)
     succeeded(done, "of 3 features")
     made = json.loads((tmp_path / "model.json").read_text())
     ours = json.loads((finished.folder / "release-001/model.json").read_text())
@@ -128,12 +117,10 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
         ("private-logit", "sex", None),
     ],
 )
-def test_scripts_of_every_model_fit_and_book_what_was_declared(
+def test_commands_of_every_model_fit_and_book_what_was_declared(
     tmp_path, monkeypatch, method, target, unit
 ):
-    """Run here, where the package is loaded: the command line goes through the same records."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("dpscreen.planning.model_page.expected_of_model", lambda *_: None)
     table = write_table(tmp_path / "survey.csv", 900)
     names = [one for one in NAMES[1:] if one != target]
     draft = Draft.of(table, tmp_path / "schema.json")
@@ -143,7 +130,9 @@ def test_scripts_of_every_model_fit_and_book_what_was_declared(
     draft.save(tmp_path / "schema.json")
     ledger = PrivacyLedger.create("budget.ledger", dataset="survey", epsilon=3, delta=1e-6)
     made = ReleaseRecord("t", "", table.name, target, method, 1.0, 1e-6, 900, None, "budget.ledger")
-    exec(made.script(), {})
+    start, *given = shlex.split(made.command())
+    done = invoke(*given[: given.index("--report")], "--force")
+    assert (start, done.exit_code) == ("dpscreen", 0), done.output
     entry = ledger.entries()[-1]
     booked = sum((one.cost.rho for one in ledger.entries()), start=Fraction(0))
     assert booked == ZCDP.within(Budget(1.0, 1e-6)).rho

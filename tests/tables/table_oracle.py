@@ -179,13 +179,11 @@ def day_features(cell, field, missing):
     )
     since = low if field.since is None else datetime.date(2020, 1, 1)
     if found is None:
-        numbers = ("days", "weekday number", "month number", "year")
-        made = {key: [math.nan] for key in numbers} | {"weekday": [0] * 6, "month": [0] * 11}
+        made = {"days": [math.nan], "year": [math.nan], "weekday": [0] * 6, "month": [0] * 11}
     else:
         made = {"days": [(min(max(found, low), high) - since).days]}
         made["weekday"] = [float(found.weekday() == one) for one in range(1, 7)]
         made["month"] = [float(found.month == one) for one in range(2, 13)]
-        made |= {"weekday number": [found.isoweekday()], "month number": [found.month]}
         made["year"] = [min(max(found.year, low.year), high.year)]
     return [float(one) for part in field.parts for one in made[part]]
 

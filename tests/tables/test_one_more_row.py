@@ -42,7 +42,7 @@ KINDS = {
     "days": {"type": "date", "since": "2020-01-01", "constraints": DAYS_BOUND},
     "parts": {
         "type": "date",
-        "parts": ["days", "weekday", "month", "weekday number", "month number", "year"],
+        "parts": ["days", "weekday", "month", "year"],
         "constraints": DAYS_BOUND,
     },
     "days by points": {"type": "date", "format": "%d.%m.%Y", "constraints": DAYS_BOUND},

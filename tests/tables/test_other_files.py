@@ -31,7 +31,7 @@ COLUMNS = {
     "am": {
         "bounds": [datetime.date(2020, 1, 1), datetime.date(2020, 12, 31)],
         "format": "%d.%m.%Y",
-        "parts": ["days", "month number"],
+        "parts": ["days", "year"],
     },
     "y": {"bounds": [0, 10], "fill": 5},
 }
@@ -40,7 +40,7 @@ ROWS = [
     ("12,5", "Nord", "29.2.2020", "2,5"),
     ("x", "?", "", ""),
 ]
-WANT = [[1234.5, 1, 30, 1], [12.5, 0, 59, 2], [np.nan, 0, np.nan, np.nan]]
+WANT = [[1234.5, 1, 30, 2020], [12.5, 0, 59, 2020], [np.nan, 0, np.nan, np.nan]]
 
 
 def schema(**more):

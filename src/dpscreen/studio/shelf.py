@@ -20,14 +20,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dpscreen._core.files import NotStrictJson, strict_json
-from dpscreen.studio.questions import CHOICES
 
 FILES = {
     "model.json": "The model file",
     "page.html": "The page",
     "schema.json": "The schema",
     "command.txt": "The command line that does the same",
-    "script.py": "The Python script that does the same",
 }
 """What can be downloaded of a release, in words."""
 RECORD, LOCK = "release.json", ".lock"
@@ -68,40 +66,6 @@ class ReleaseRecord:
         words += ["--rows-public", str(self.n_rows)] if self.n_rows else []
         words += ["--ledger", self.ledger, "-o", "model.json", "--report", "page.html"]
         return shlex.join(words) + "\n"
-
-    def script(self) -> str:
-        """Return the Python script that fits the same model, and spends as much again."""
-        choice = CHOICES[self.method]
-        given = {"n_rows": self.n_rows, "inference": self.inference, **self.settings}
-        more = "".join(f"    {name}={one!r},\n" for name, one in given.items() if one is not None)
-        return SCRIPT.format(
-            kind=choice.estimator,
-            names=", ".join(sorted(("PrivacyLedger", choice.estimator, "write_model_page"))),
-            more=more,
-            target=choice.family.target.parameter,
-            **{name: repr(getattr(self, name)) for name in ("epsilon", "delta", "table", "ledger")},
-        )
-
-
-SCRIPT = '''"""Fits the model again. That is another release, and is charged as much again."""
-
-from dpscreen import {names}
-from dpscreen.tables.reading import read_rows
-from dpscreen.tables.schema import load_schema
-
-schema = load_schema("schema.json")
-model = {kind}(
-    epsilon={epsilon},
-    delta={delta},
-    feature_bounds=schema.feature_bounds,
-    {target}=schema.{target},
-    rows_per_unit=schema.rows_per_unit,
-{more})
-model.fit(read_rows({table}, schema), ledger=PrivacyLedger({ledger}))
-model.save("model.json", schema=schema.to_dict())
-write_model_page(model, "page.html", schema=schema)
-print(model.summary())
-'''
 
 
 @dataclass(frozen=True)
@@ -183,8 +147,8 @@ class Shelf:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
         written = {RECORD: json.dumps(asdict(record), indent=2).encode()}
-        written |= {"command.txt": record.command().encode(), "script.py": record.script().encode()}
-        for name, content in (written | dict(files)).items():
+        written |= {"command.txt": record.command().encode(), **files}
+        for name, content in written.items():
             (beside / name).write_bytes(content)
         number = 1 + max((one.number for one in self.releases()), default=0)
         while True:

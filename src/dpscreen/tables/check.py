@@ -37,9 +37,7 @@ NOT_PRIVATE = (
     "Correcting formats, levels and ids by them is no leak; changing bounds by them is one."
 )
 
-WRITTEN_SO = (
-    "Declare how cells are written: decimal, thousands, bare, format, true, false, missing."
-)
+WRITTEN_SO = "Declare how cells are written: decimal, thousands, bare, format, true and false."
 ADVICE = "`schema.check(rows)` counts the cells, for the curator alone."
 
 

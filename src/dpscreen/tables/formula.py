@@ -156,6 +156,10 @@ def _tree(text: str) -> ast.expr:
         raise FormulaProblem(message("formula.no-expression", text=plain(text))) from None
 
 
+def _name_of(node: ast.expr) -> str | None:
+    return _unquoted(node.id) if isinstance(node, ast.Name) else None
+
+
 def _function_name(node: ast.expr) -> str:
     match node:
         case ast.Name(id=name):
@@ -171,9 +175,7 @@ def _names_in(node: ast.expr) -> Iterator[str]:
         case ast.Name(id=name):
             yield _unquoted(name)
         case ast.Call(func=function, args=args):
-            if _function_name(function) == "Q" and args and isinstance(args[0], ast.Constant):
-                yield str(args[0].value)
-            elif _function_name(function) in ("C", "bs", "poly"):
+            if _function_name(function) in ("C", "bs", "poly"):
                 yield from (name for one in args[:1] for name in _names_in(one))
             else:
                 yield from (name for one in args for name in _names_in(one))
@@ -330,7 +332,7 @@ class _Builder:
                 return self._spline(text, inner, more, options)
             case ast.Call(func=ast.Name(id="poly"), args=[inner, *more], keywords=options):
                 return self._polynomial(text, inner, more, options)
-        name = self._name_of(node)
+        name = _name_of(node)
         if name is not None:
             return self._plain(name)
         return self._numeric([(text, self._expression(node))])
@@ -342,14 +344,6 @@ class _Builder:
             return self._levels(column, 0)
         names = (name,) if column is None else column.feature_names
         return self._numeric([(one, Feature(one)) for one in names])
-
-    def _name_of(self, node: ast.expr) -> str | None:
-        match node:
-            case ast.Name(id=name):
-                return _unquoted(name)
-            case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]):
-                return name
-        return None
 
     def _numeric(self, columns: list[tuple[str, Expression]]) -> _Factor:
         """Return a factor of numbers, with its centred form unless it is 0 or 1."""
@@ -372,7 +366,7 @@ class _Builder:
         return _Factor(tuple(columns), power=power, centred=tuple(centred))
 
     def _category(self, inner: ast.expr, coding: list[ast.expr]) -> _Factor:
-        name = self._name_of(inner)
+        name = _name_of(inner)
         column = self._columns.get(name or "")
         if name is None or not isinstance(column, CategoryColumn | BooleanColumn):
             raise FormulaProblem(message("formula.no-levels", text=ast.unparse(inner)))
@@ -445,7 +439,7 @@ class _Builder:
 
     def _expression(self, node: ast.expr) -> Expression:
         """Return an expression on numbers, or say what a formula cannot hold."""
-        name = self._name_of(node)
+        name = _name_of(node)
         match node:
             case _ if name is not None:
                 if isinstance(self._columns.get(name), CategoryColumn | DateColumn):

@@ -16,7 +16,7 @@ from dpscreen._core.messages import Message, message, unknown
 from dpscreen.tables.columns.base import Cells, Column, Entry, Picks, chosen
 
 ISO = "%Y-%m-%d"
-PARTS = ("days", "weekday", "month", "weekday number", "month number", "year")
+PARTS = ("days", "weekday", "month", "year")
 LABELS = {
     "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "month": (
@@ -125,7 +125,6 @@ class DateColumn(Column):
         low, high = self.declared_bounds if bounded else (0.0, 1.0)
         found: list[DateFeature] = []
         for part in self.parts:
-            what, _, as_number = part.partition(" ")
             if part == "days":
                 since = low if self.since is None else self.since
                 found.append(DateFeature(self.name, (low - since, high - since), part, since=since))
@@ -134,12 +133,9 @@ class DateColumn(Column):
                 # A year more, so that days of one year have bounds that differ.
                 bounds = (first, max(last, first + 1))
                 found.append(DateFeature(f"{self.name} {part}", bounds, part))
-            elif as_number:
-                bounds = (1.0, float(len(LABELS[what])))
-                found.append(DateFeature(f"{self.name} {what}", bounds, what))
             else:
-                names = enumerate((f"{self.name}={label}" for label in LABELS[what]), 1)
-                found += [DateFeature(name, (0.0, 1.0), what, place) for place, name in names]
+                names = enumerate((f"{self.name}={label}" for label in LABELS[part]), 1)
+                found += [DateFeature(name, (0.0, 1.0), part, place) for place, name in names]
         return tuple(found)
 
     @property
