@@ -200,8 +200,6 @@ def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch,
     monkeypatch.setattr(reading, "available_memory", lambda: 1000)
     there = fit(*arguments, "-o", "there.json")
     assert (here.exit_code, there.exit_code) == (0, 0), there.stderr
-    assert "read again for every step" in there.stderr
-    assert "read again" not in here.stderr
     models = [dpscreen.load(name) for name in ("here.json", "there.json")]
     assert models[0].coef_.any()
     assert models[0].coef_.tolist() == models[1].coef_.tolist()

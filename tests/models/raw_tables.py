@@ -91,7 +91,7 @@ TABLES: dict[str, dict[str, Any]] = {
                 "1960-06-30",
                 "2024-12-31",
                 format="%d.%m.%Y",
-                parts=["days", "month"],
+                parts=["days", "year"],
             ),
             levels("select", ["1", "two", "true story"]),
             number("y", -5, 12),

@@ -80,24 +80,20 @@ def as_csv(rows, *, names=NAMES, delimiter=",", end="\n", quoting=csv.QUOTE_MINI
 
 def expected(rows) -> tuple[np.ndarray, np.ndarray]:
     """Encode rows of text by SCHEMA, one cell at a time."""
-    features, target, owners = [], [], []
-    for age, smoker, income, grade, member, cost, who in rows:
-        name = who.strip(" \t\r\n\v\f")
-        if name in SCHEMA.missing_values:
+    features, target, owners, missing = [], [], [], SCHEMA.missing_values
+    for row in rows:
+        cells = dict(zip(NAMES, row, strict=True))
+        name = cells["who"].strip(BLANKS)
+        if name in missing:
             continue
         owners.append(name)
-        level = smoker.strip(" \t\r\n\v\f")
-        level = "no" if value(level) in map(value, SCHEMA.missing_values) else level
-        features.append(
-            [
-                number(age, 0, 100, math.nan),
-                *(float(level == one) for one in ("no", "once")),
-                number(income, 1, 1e6, math.nan, math.log),
-                float(number(grade, -1e9, 1e9, math.nan) == 2),
-                truth(member),
-            ]
-        )
-        target.append(number(cost, 0, 500, math.log1p(20), math.log1p))
+        if value(cells["smoker"]) in map(value, missing):
+            cells["smoker"] = "no"
+        read = {one: meaning(cells[one], SCHEMA.field(one), missing) for one in NAMES[:6]}
+        read["income"] = [math.log(one) for one in read["income"]]
+        (cost,) = read.pop("cost")
+        features.append([one for group in read.values() for one in group])
+        target.append(math.log1p(20 if math.isnan(cost) else cost))
     X, y = np.array(features).reshape(-1, 6), np.array(target)
     chosen = smallest_of_each(owners, np.column_stack((X, y)))
     return X[chosen], y[chosen]
@@ -112,17 +108,6 @@ def smallest_of_each(owners, rows, most=2) -> list[int]:
         own = sorted(key for key, whose in zip(keys, owners, strict=True) if whose == owner)
         chosen += [place for *_, place in own[:most]]
     return sorted(chosen)
-
-
-def number(text, low, high, fill, transform=float):
-    read = value(text)
-    if not isinstance(read, float) or read == -99:
-        return fill
-    return transform(min(max(read, low), high))
-
-
-def truth(text):
-    return {1.0: 1.0, 0.0: 0.0}.get(value(text), math.nan)
 
 
 def value(cell, point="."):

@@ -112,7 +112,7 @@ WRONG = [
     ("missingValues", "NA", "missingValues must be a list of texts"),
     ("dialect", {"delimiter": ":"}, "dialect.delimiter must be"),
     ("dialect", {"header": False}, "dialect.header must be true"),
-    ("dialect", {"escapeChar": "\\"}, "dialect.escapeChar is not supported"),
+    ("dialect", {"escapeChar": "\\"}, "dialect.escapeChar must be null"),
     ("dialect", "csv", "dialect must be an object"),
     ("dpscreen", DROP, "the target is not named: set dpscreen.target"),
     ("dpscreen", ["cost"], "dpscreen must be an object"),

@@ -7,7 +7,6 @@ typed in, or proposed from the names of columns.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import math
@@ -23,6 +22,7 @@ from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, outcome
 from dpscreen.families import family_of
 from dpscreen.studio.questions import CHOICES
+from dpscreen.tables.asking import level_written, levels_of
 from dpscreen.tables.columns.base import NumberMarks
 from dpscreen.tables.columns.number import NO, YES
 from dpscreen.tables.declaration import USUAL, DataError
@@ -113,19 +113,6 @@ def _numbers(text: str, decimal: str) -> list[float] | None:
     found = [_typed(one, decimal) for one in parts]
     numbers = found and all(isinstance(one, int | float) for one in found)
     return sorted(set(found)) if numbers else None
-
-
-TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-
-
-def _levels(text: str) -> list[str]:
-    """Split levels at commas and lines; one that holds a comma stands in double quotes."""
-    rows = csv.reader([",".join(text.splitlines())], skipinitialspace=True)
-    return [one.strip() for row in rows for one in row if one.strip()]
-
-
-def _quoted(level: str) -> str:
-    return '"' + level.replace('"', '""') + '"' if set(level) & set(',"\n') else level
 
 
 def _shown(value: object, decimal: str) -> str:
@@ -237,12 +224,13 @@ class Draft:
         for key in ("constraints", "trueValues", "falseValues"):
             entry.pop(key, None)
         if kind == CATEGORY:
-            entry["constraints"] = {"enum": _levels(levels)}
+            typed = levels_of(",".join(levels.splitlines()))
+            entry["constraints"] = {"enum": [one for one in typed if one]}
         elif kind in ("number", "integer", "date"):
-            typed = {"minimum": low.strip(), "maximum": high.strip()}
+            ends: list[Any] = [low.strip(), high.strip()]
             if kind != "date":
-                typed = {name: _typed(end, self.decimal) for name, end in typed.items()}
-            given = typed.items()
+                ends = [_typed(end, self.decimal) for end in ends]
+            given = zip(("minimum", "maximum"), ends, strict=True)
             entry["constraints"] = {name: end for name, end in given if end not in (None, "")}
         elif kind == "boolean":
             entry |= {"trueValues": list(YES), "falseValues": list(NO)}
@@ -260,7 +248,7 @@ class Draft:
         elif value is not None and (is_number or entry["type"] == "integer"):
             value = _typed(value, self.decimal)
         elif value is not None and kind == "boolean":
-            value = TRUTHS.get(value.lower(), value)
+            value = True if value in YES else False if value in NO else value
         wanted = transform if is_number and transform != "none" else None
         for key, given in (("transform", wanted), ("fill", value)):
             if given is not None:
@@ -299,7 +287,7 @@ class Draft:
             kind,
             low=_shown(constraints.get("minimum"), self.decimal),
             high=_shown(constraints.get("maximum"), self.decimal),
-            levels=", ".join(_quoted(str(one)) for one in constraints.get("enum") or ()),
+            levels=", ".join(level_written(str(one)) for one in constraints.get("enum") or ()),
             transform=(self.block.get("transform") or {}).get(name, "none"),
             fill=_shown((self.block.get("fill") or {}).get(name), self.decimal),
             why="" if name in self.reviewed else propose(name).why,

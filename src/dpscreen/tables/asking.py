@@ -109,21 +109,21 @@ def settings_meant(text: str, *, decimal: str = ".") -> dict[str, Any] | None:
     if _DAYS.fullmatch(given) or re.fullmatch(_NUMBER, given) or " to " in given:
         return None  # days that do not exist, or 1,200: one number, or two?
     if "," in given:
-        levels = _levels(given)
+        levels = levels_of(given)
         numbers = all(re.fullmatch(_PLAIN, one) for one in levels)
         return {"categories": [_number(one) for one in levels] if numbers else levels}
     return None
 
 
-def _levels(given: str) -> list[str]:
+def levels_of(given: str) -> list[str]:
     """Return the levels between commas; a pair of quotes around one may hold commas."""
     return [(one[1] or one[2] or one[3] or "").strip() for one in _LEVEL.finditer(f"{given},")]
 
 
-def _written(level: str) -> str:
+def level_written(level: str) -> str:
     """Return a level as one would answer it, in quotes where it needs them."""
     forms = (f"{mark}{level}{mark}" for mark in ("", '"', "'"))
-    return next((one for one in forms if _levels(one) == [level]), level)
+    return next((one for one in forms if levels_of(one) == [level]), level)
 
 
 def _bounds_meant(given: str, decimal: str, *, certain: bool) -> dict[str, Any] | None:
@@ -181,7 +181,7 @@ def in_words(settings: Mapping[str, Any]) -> str:
         levels = settings["categories"]
         numbers = all(isinstance(one, int | float) for one in levels)
         bare = not numbers or len(levels) != 2 or _are_codes(levels)
-        return ", ".join(_written(str(one)) if bare else f"'{one}'" for one in levels)
+        return ", ".join(level_written(str(one)) if bare else f"'{one}'" for one in levels)
     if "bounds" in settings:
         return " to ".join(_spelled(one, settings) for one in settings["bounds"])
     return YES_NO[0] if settings.get("type") == "boolean" else ""

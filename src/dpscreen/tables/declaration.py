@@ -334,11 +334,9 @@ def _dialect(whole: Entry) -> Dialect:
         whole.must("dialect", "dialect")
         dialect = {}
     entry = Entry(dialect, "dialect.", whole.faults)
-    for key, usual in {"header": True, "doubleQuote": True, "headerRows": [1]}.items():
+    only = {"header": True, "doubleQuote": True, "headerRows": [1], "commentRows": []}
+    for key, usual in (only | dict.fromkeys(("escapeChar", "commentChar"))).items():
         entry.setting(key, usual, partial(operator.eq, usual), "only", value=json.dumps(usual))
-    for key in ("escapeChar", "commentChar", "commentRows"):
-        if dialect.get(key):
-            entry.ignored(key, "dialect")
     name = entry.setting("sheetName", None, lambda one: isinstance(one, str | None), "sheet")
     number = entry.setting(
         "sheetNumber",
