@@ -21,8 +21,6 @@ from dpscreen.cli.console import FILE, PATH, say, warn
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
-    from dpscreen.tables.reading import EncodedRows
-    from dpscreen.tables.scan import ScannedRows
 
 
 def _schedule(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
@@ -167,7 +165,7 @@ def command(**given: Any) -> None:
     check_budget(ready)
     from dpscreen.cli.show import as_data
     from dpscreen.models.summary import summary_of
-    from dpscreen.planning.fitting import check_table, fit_rows
+    from dpscreen.planning.fitting import fit_rows
     from dpscreen.planning.plan import USELESS
 
     regime = ready.request.regime
@@ -178,12 +176,6 @@ def command(**given: Any) -> None:
             "table, which would disclose it; if it is wrong, press Ctrl-C and correct it or leave "
             "it out."
         )
-    if not (ready.options.force or ready.options.no_check):
-        with console.share_bar(f"checking {ready.options.data.name}") as progress:
-            most = ready.options.most_unreadable
-            check_table(
-                ready.options.data, ready.schema, "--force", most_unreadable=most, progress=progress
-            )
     for text in fit_rows(ready.model, _read(ready), ready.booking):
         warn(text)
     _save(ready)
@@ -199,14 +191,18 @@ def command(**given: Any) -> None:
 # --- the private part -----------------------------------------------------------------------------
 
 
-def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
-    """Read the rows once; what exceeds a quarter of the memory goes to a scratch file."""
-    from dpscreen.tables.scan import Bar, rows_of
+def _read(ready: PreparedFit) -> Any:
+    """Read and check the rows; what exceeds a quarter of the memory goes to a scratch file."""
+    from dpscreen.planning.fitting import checked_rows
+    from dpscreen.tables.scan import Bar
 
-    data = ready.options.data
+    options = ready.options
+    most = None if options.force or options.no_check else options.most_unreadable
     watch = Bar() if console.messages().is_terminal else None
-    with console.share_bar(f"reading {data.name}") as progress:
-        return rows_of(data, ready.schema, progress=progress, watch=watch)
+    with console.share_bar(f"reading {options.data.name}") as progress:
+        return checked_rows(
+            options.data, ready.schema, "--force", most, progress=progress, watch=watch
+        )
 
 
 # --- what comes out -------------------------------------------------------------------------------

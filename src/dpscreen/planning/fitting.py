@@ -107,15 +107,23 @@ def request_for(
     )
 
 
-def check_table(table: Any, schema: TableSchema, proceed: str, **options: Any) -> None:
-    """Raise `FormatFault` if a table does not fit its schema: before anything is booked.
+def checked_rows(
+    table: Any, schema: TableSchema, proceed: str, most_unreadable: float | None, **watching: Any
+) -> Any:
+    """Read the rows of a table; raise `FormatFault` if they do not fit its schema.
 
-    `proceed` is the option with which a person fits it nevertheless; `options` are those of
-    `check_rows`.
+    That is before anything is booked. `proceed` is the option with which a person fits them
+    nevertheless; without `most_unreadable` they are not checked. `watching` is for `rows_of`.
     """
-    from dpscreen.tables.check import check_rows
+    from dpscreen.tables.check import RowsCheck
+    from dpscreen.tables.scan import rows_of
 
-    check_rows(table, schema, **options).stop(message("fitting.proceed", option=proceed))
+    counts = None if most_unreadable is None else RowsCheck(schema)
+    rows = rows_of(table, schema, counts, **watching)
+    if counts is not None and most_unreadable is not None:
+        report = counts.report(most_unreadable)
+        report.stop(message("fitting.proceed", option=proceed))
+    return rows
 
 
 def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
@@ -132,7 +140,7 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
-            model.fit(rows, ledger=booking, check=False)  # `check_table` has
+            model.fit(rows, ledger=booking, check=False)  # `checked_rows` has
         except (BudgetExceeded, LedgerProblem):
             raise
         except TableRefused as refusal:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 STAGES = {
     "starting": "Starting",
-    "checking": "Checking the table against its schema",
-    "reading": "Reading the table",
+    "reading": "Reading the table, and checking it against its schema",
     "passes": "Fitting, part by part",
     "fitting": "Fitting",
     "saving": "Saving the model",

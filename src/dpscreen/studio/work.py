@@ -160,18 +160,17 @@ def _outcome(order: ReleaseOrder, report: Report) -> tuple[str, Any]:
 
 
 def _release(order: ReleaseOrder, report: Report) -> int:
-    """Check, read, book, fit and keep: in this order."""
+    """Read and check, book, fit and keep: in this order."""
     from dpscreen.models.file import encoded
     from dpscreen.planning.fitting import (
         Booking,
         FitFailed,
-        check_table,
+        checked_rows,
         fit_rows,
         usual_purpose,
     )
     from dpscreen.privacy import Budget
     from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.tables.scan import rows_of
     from dpscreen.tables.schema import schema_text
 
     schema, model = order.fit.prepared(order.fit.n_rows)
@@ -182,17 +181,11 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     if refusal is not None:
         raise FitFailed(refusal)
     order.check_table()
-    if order.most_unreadable is not None:
-        check_table(
-            order.table,
-            schema,
-            "dpscreen studio --no-check",
-            most_unreadable=order.most_unreadable,
-            progress=lambda share: report(("checking", share)),
-        )
-    rows = rows_of(
+    rows = checked_rows(
         order.table,
         schema,
+        "dpscreen studio --no-check",
+        order.most_unreadable,
         progress=lambda share: report(("reading", share)),
         watch=lambda done, all_: report(("passes", done / all_ if all_ else None)),
     )
