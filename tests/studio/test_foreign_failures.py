@@ -9,6 +9,7 @@ import pytest
 from test_spending import order_of
 
 from dpscreen import BoundsWarning, FallbackWarning
+from dpscreen.planning import fitting
 from dpscreen.planning.fitting import FitFailed, fit_rows
 from dpscreen.studio import steps, work
 from dpscreen.studio.server import COOKIE, Guard, Keys
@@ -39,7 +40,7 @@ def test_a_release_that_fails_says_what_kind_of_failure_it_was_and_no_more(
 ):
     session = ready(write_table(tmp_path / "survey.csv", 50), tmp_path / "place")
     order = order_of(session, session.ticket())
-    monkeypatch.setattr(work, "_read", raises(error))
+    monkeypatch.setattr(fitting, "checked_rows", raises(error))
     reported = work._outcome(order, lambda _: None)
     assert reported == ("failed", f"The release failed ({type(error).__name__}).")
 
@@ -107,14 +108,14 @@ def test_a_table_that_changes_while_it_is_read_is_not_released(tmp_path, monkeyp
     table = write_table(tmp_path / "survey.csv", 50)
     session = ready(table, tmp_path / "place")
     order = order_of(session, session.ticket())
-    read = work._read
+    read = fitting.checked_rows
 
-    def changed(*given):
-        found = read(*given)
+    def changed(*given, **watching):
+        found = read(*given, **watching)
         write_table(table, 51)
         return found
 
-    monkeypatch.setattr(work, "_read", changed)
+    monkeypatch.setattr(fitting, "checked_rows", changed)
     outcome, words = work._outcome(order, lambda _: None)
     assert outcome == "failed"
     assert "changed since" in words
