@@ -232,6 +232,10 @@ def test_terms_are_added_and_removed_by_clicking(tmp_path):
         formula = "document.querySelector('#formula').textContent"
         fill(tab, target="3")  # the formula follows what is chosen, without a button
         tab.until(f"{formula} == 'cost ~ age + sex + score'")
+        for button, count in (("", 0), ("yes", 4)):
+            tab.click(f"[data-all='{button}']")
+            chosen = "document.querySelectorAll('[name=feature]:checked').length"
+            assert tab.evaluate(chosen) == count
         tab.click("#terms summary")
         press(tab, "value=square", column="age")
         assert tab.evaluate(formula) == "cost ~ age + sex + score + I(age ** 2)"
@@ -405,27 +409,3 @@ def serious(tab):
     )
     found = answer["result"]["value"]
     assert [one for one in found if one[0] in ("serious", "critical")] == []
-
-
-@pytest.mark.slow
-def test_two_thousand_columns_can_be_gone_through(tmp_path):
-    table = tmp_path / "wide.csv"
-    table.write_text(",".join(f"column_{k}" for k in range(2000)) + "\n")
-    with entered(table, 360) as (_, tab):
-        fill(tab, all_kind="number", all_low="0", all_high="1")
-        tab.click("button[value=all]")
-        tab.until("document.body?.innerText.includes('2000 of 2000 columns are used')")
-        tab.click("button[name=to]")
-        tab.until("document.body?.innerText.includes('Page 2 of 20')")
-        fits(tab, 360)
-        start = time.monotonic()
-        tab.click("#next")
-        at(tab, "question")
-        assert tab.evaluate("document.querySelectorAll('[name=feature]').length") == 2000
-        assert time.monotonic() - start < 60
-        for button, count in (("", 0), ("yes", 2000)):
-            tab.click(f"[data-all='{button}']")
-            assert (
-                tab.evaluate("document.querySelectorAll('[name=feature]:checked').length") == count
-            )
-        fits(tab, 360)
