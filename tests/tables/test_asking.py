@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from datetime import date as day
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.tables import asking
-from dpscreen.tables.asking import Interview, in_words, new_interview, open_columns, settings_meant
+from dpscreen.tables.asking import Interview, in_words, open_columns, settings_meant
 from dpscreen.tables.schema import toml_schema
-from dpscreen.tables.toml import toml_text
+from dpscreen.tables.toml import new_document, toml_text
+
+new_interview = partial(new_document, proposed=False)
 
 LAST = day(2021, 12, 31)
 NAMES = ["id", "age", "sex", "q1", "q2", "q3", "smoker", "cost"]

@@ -271,7 +271,8 @@ def _document(
     written: Any = {"numeric_names": numeric_names, "dialect": dialect}
     header = schema.public_header(data, named["target"], named["unit"], **written)
     if document is None:
-        return asking.new_interview(header.names, **named, **schema.how_written(header, dialect))
+        written = schema.how_written(header, dialect)
+        return toml.new_document(header.names, proposed=False, **named, **written)
     if {*toml.column_names(document)} != {*header.names}:
         raise click.ClickException(
             f"{output} is the schema of a table with other columns; give another name with -o."

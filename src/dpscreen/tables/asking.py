@@ -1,6 +1,7 @@
 """A schema asked for column by column, from the names alone: questions, answers and the way back.
 
->>> interview = Interview(new_interview(["age", "sex", "cost"]))
+>>> from dpscreen.tables.toml import new_document
+>>> interview = Interview(new_document(["age", "sex", "cost"], proposed=False))
 >>> interview.question.title
 'Which column is to be predicted?'
 >>> interview.answer("costs")
@@ -376,13 +377,6 @@ def _use(document: Document, name: str) -> None:
 
 
 # --- one after the other --------------------------------------------------------------------------
-
-
-def new_interview(names: Sequence[str], **given: Any) -> Document:
-    """Return a schema that says nothing yet but what is given: its target, its unit and others."""
-    columns: dict[str, Any] = {name: {} for name in names}
-    known = {key: one for key, one in given.items() if one is not None}
-    return known | {"missing": ["", "NA"], "ignore": [], "columns": columns}
 
 
 class Interview:

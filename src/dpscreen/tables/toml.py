@@ -252,19 +252,24 @@ HEADS = {
 EXAMPLES = {"defaults": "bounds = [0, 1]", "patterns": '"*_pct" = {bounds = [0, 100]}'}
 
 
-def new_document(
-    names: Sequence[str], *, target: str | None = None, unit: str | None = None, **more: Any
-) -> Document:
-    """Return a schema in which every column has what its name leaves no doubt about."""
-    kept = (target, unit)
-    found = {name: propose(name) for name in names}
-    ignored = [name for name, one in found.items() if not one.is_feature and name not in kept]
-    settings = {
-        name: one.settings if one.sure else {} for name, one in found.items() if name not in ignored
-    }
-    named = {"target": target, "unit": unit, "rows_per_unit": 1 if unit else None}
-    given = {key: one for key, one in (named | more).items() if one is not None}
-    return given | {"missing": ["", "NA"], "ignore": ignored, "columns": settings}
+def new_document(names: Sequence[str], *, proposed: bool = True, **given: Any) -> Document:
+    """Return a schema with what is given: its target, its unit and others.
+
+    If `proposed`, every column has what its name leaves no doubt about.
+    """
+    document = {key: one for key, one in given.items() if one is not None}
+    document |= {"missing": ["", "NA"], "ignore": [], "columns": {name: {} for name in names}}
+    if not proposed:
+        return document
+    if given.get("unit") is not None:
+        document["rows_per_unit"] = 1
+    for one in map(propose, names):
+        if not one.is_feature and one.name not in (given.get("target"), given.get("unit")):
+            document["ignore"].append(one.name)
+            del document["columns"][one.name]
+        elif one.sure:
+            document["columns"][one.name] = one.settings
+    return document
 
 
 def toml_text(
