@@ -174,7 +174,7 @@ def _rows_of_schema(
     schema = estimator.schema_
     if y is not None:
         raise ValueError(message("input.target-in-schema"))
-    if is_frame(X) and _is_dask(X):
+    if _is_dask(X) and is_frame(X):
         return _dask_rows_of_schema(estimator, X)
     if is_stream(X):
         counts = None if most_unreadable is None else RowsCheck(schema)
