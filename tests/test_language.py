@@ -11,14 +11,24 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dpscreen"
 
 WORDS = {
-    r"\b(?:is|are|be|been|was|were|not) told\b|\btold (?:apart|to|by)\b": "reported, shown",
+    r"\btold\b": "reported, shown",
+    r"\bseen\b": "detected, resolved, counted",
     r"\btell(?:s|ing)?\b": "report, show, indicate, identify",
     r"\bbelie(?:f|ve)\w*": "posterior, prior",
+    r"\bwalks?\b(?! over)|\bgo(?:es)? along all\b": "Newton iterations, dense fit",
+    r"\bplac(?:e|es|ing) columns\b": "marginals: centre, scale, clipping range",
     r"\bheap(?:s|ed)?\b": "point mass, zero-inflated",
     r"\bblur\w*": "noise level",
     r"\bdrown\w*": "not identifiable",
-    r"\b(?:glimpse|sighting|zoom)s?\b": "histogram refinement, round",
+    r"\b(?:glimpse|sighting|zoom|seat)s?\b": "histogram refinement, round",
+    r"\b(?:still|moving|doubtful) (?:columns?|features?)\b": "constant, candidate",
     r"\bevened\b": "whitened",
+    r"\bcolumns? (?:that are )?alike\b": "collinear",
+    r"\blong rows?\b|\brows? (?:are )?shortened\b": "rows with large norm, norm-clipped",
+    r"\bpull(?:s|ed)? (?:of|by|on)\b": "skewed influence, clipping bias",
+    r"\bmiddle of the sandwich\b": "meat",
+    r"\bdrawn to (?:the|their) mean\b": "shrinkage",
+    r"\brich\b": "high-signal regime",
     r"\bst(?:and|ood)s? out\b": "is above the noise, is detected",
     r"\brows? far out\b|\bfar out in\b": "high-leverage rows",
     r"\byes or no\b": "binary, yes/no",
@@ -26,13 +36,13 @@ WORDS = {
     r"(?<!log-)(?<!the )(?<!posterior )\bodds\b(?![- ]ratio)": "odds ratio, log-odds",
     r"\bmend(?:s|ed|ing)?\b|\bput right\b": "fix, correct",
     r"\bthe usual software\b": "R, statsmodels",
-    r"\b(?:paid|pays?|paying) for\b|\bspent on\b": "charged to the budget, allocated",
+    r"\bpaid\b|\bpay(?:s|ing)? for\b|\bspent on\b": "charged to the budget, allocated",
     r"\bunsure\b": "variance function",
     r"\bonly you know\b": "the name does not imply it",
     r"\bfor whoever\b": "for anyone who, for people who",
     r"\bleft to itself\b|\bthat can be had\b": "with its defaults, possible",
     r"(?<!standard )(?<!absolute )\bdeviations?\b": "standard deviation",
-    r"\bintervals? (?:that )?(?:holds?|held)\b": "covers, coverage",
+    r"\bintervals? (?:that |should |does not |do not )?(?:holds?|held)\b": "covers, coverage",
     r"\blifted\b": "eigenvalue floor",
     r"(?<![\w.:)\\\[,/*%-])\.\d+\b(?![a-z%*])": "0.95, not .95",
 }
@@ -75,10 +85,12 @@ def found_in(texts: Iterator[str]) -> Iterator[str]:
 
 def readable() -> list[Path]:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages += [*(ROOT / "docs/gallery").iterdir(), *(ROOT / "benchmarks").rglob("*.md")]
+    pages += (ROOT / ".github/ISSUE_TEMPLATE").iterdir()
     history = ("CHANGELOG.md", "decisions/")
     code = [
         path
-        for kind in ("py", "html", "js", "toml", "json", "txt")
+        for kind in ("py", "html", "js", "toml", "json", "txt", "md")
         for path in SOURCE.rglob(f"*.{kind}")
     ]
     return [one for one in pages if not any(part in one.as_posix() for part in history)] + code

@@ -3,7 +3,7 @@ A first private model
 =====================
 
 Five thousand rows, thirty features, three of which matter. The budget and the bounds are all that
-:class:`~dpscreen.PrivateLasso` needs to be told.
+:class:`~dpscreen.PrivateLasso` needs.
 """
 
 import textwrap

@@ -76,8 +76,8 @@ def test_names_come_from_any_table(folder):
 @pytest.mark.parametrize(
     ("data", "arguments", "message"),
     [
-        ("34;Zebedee;5\n", (), "may be a row and no header"),
-        ("a;a\n1;2\n", (), "names stand twice, in columns 1 and 2"),
+        ("34;Zebedee;5\n", (), "may be a row, not a header"),
+        ("a;a\n1;2\n", (), "names occur twice, in columns 1 and 2"),
         ("a;\n1;2\n", (), "column 2 without a name"),
         ("", (), "no column names"),
         ("a;b\n", ("--target", "c"), "has no column 'c'"),

@@ -155,7 +155,7 @@ def test_an_offset_has_the_coefficient_one_and_makes_rates(kind):
 
 
 def test_an_offset_and_a_split_are_refused():
-    with pytest.raises(ValueError, match="knows no offset"):
+    with pytest.raises(ValueError, match="does not support an offset"):
         PrivatePoissonLasso(**BUDGET, **BOUNDS, offset=0, inference="split").fit(*counts())
 
 

@@ -135,7 +135,7 @@ def test_the_statement_names_the_unit(rows):
 
 
 def test_what_is_refused(private_class, rows):
-    with pytest.raises(ValueError, match="published calibration makes no promise"):
+    with pytest.raises(ValueError, match="published calibration guarantees nothing"):
         private_class(**PUBLIC, rows_per_unit=2, calibration="published").fit(*rows)
     with pytest.raises(ValueError, match="not independent"):
         PrivateLasso(**LASSO, rows_per_unit=2, inference="split").fit(*rows)

@@ -286,7 +286,7 @@ def test_what_cannot_be_done_is_refused(tmp_path):
         ols.fit(X, y, unit=[None] * len(X))
     with pytest.raises(ValueError, match="do not come with ids"):
         ols.fit(duckdb.from_df(frame.drop(columns="who")), "y", unit=who)
-    with pytest.raises(ValueError, match="PrivateLogit needs to know whose each row is"):
+    with pytest.raises(ValueError, match="PrivateLogit needs to know the unit of each row"):
         PrivateLogit(epsilon=1, delta=1e-6, feature_bounds=(-9, 9), rows_per_unit=3).fit(X, y > 0)
     with pytest.raises(TableRefused, match="units"):
         PrivateOLS(epsilon=0.1, delta=1e-6, **BOUNDS).fit(X, y, unit=who)

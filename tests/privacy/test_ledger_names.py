@@ -212,7 +212,7 @@ def test_a_ledger_that_is_replaced_while_its_lock_is_waited_for_is_noticed(
         lock(handle, until)
 
     monkeypatch.setattr(directory, "_lock", replace)
-    refused(lambda: book(ledger), "replaced while its lock was waited for")
+    refused(lambda: book(ledger), "replaced while this process waited for its lock")
 
 
 CHILD = """

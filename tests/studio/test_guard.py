@@ -170,10 +170,10 @@ def test_a_port_that_is_taken_and_an_open_folder_are_told(open_studio, tmp_path)
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (b"a,a,b\n1,2,3\n", "names stand twice"),
+        (b"a,a,b\n1,2,3\n", "names occur twice"),
         (b"a,,b\n1,2,3\n", "column 2 without a name"),
         (b"\xe4ge,b\n1,2\n", "--encoding cp1252"),
-        (b"1,2,3\n4,5,6\n", "may be a row and no header"),
+        (b"1,2,3\n4,5,6\n", "may be a row, not a header"),
         (b"a b\n1 2\n", "has one column"),
         (b"", "no column names"),
     ],

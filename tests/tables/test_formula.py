@@ -174,7 +174,7 @@ def test_enclosures_are_tight_where_a_variable_occurs_twice(frame):
         ("y ~ I(1 / (age - 50))", "denominator may be 0"),
         ("y ~ agee", "did you mean 'age'"),
         ("y ~ age - 1", "fit_intercept=False"),
-        ("y ~ I(age * 0)", "does not vary"),
+        ("y ~ I(age * 0)", "is constant, or varies too much"),
         ("y ~ age + y", "names the target"),
         ("exp(y) ~ age", "left-hand side"),
         ("y ~ __import__('os').system('true')", "dpscreen.formula"),

@@ -449,7 +449,7 @@ REFUSED = {
     "column missing": (as_csv([row[1:] for row in ROWS], names=NAMES[1:]), "lacks 'age'"),
     "column extra": (
         as_csv([(*row, "1") for row in ROWS], names=(*NAMES, "more")),
-        "does not know the name of column 8",
+        "does not declare column 8",
     ),
     "no header": (GOOD[len(as_csv([])) :], r"Does its first line hold the names\?$"),
     "open quote in the header": (GOOD.replace(b"age", b'"age', 1), "first line .* quote"),

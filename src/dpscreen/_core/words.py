@@ -414,7 +414,7 @@ FALSE_RATE = 0.05
 """The share of features without effect that may be detected: the rate at which power is stated."""
 
 DETECTED = (
-    f"A feature counts as detected where its coefficient is larger in size than those of "
+    f"A feature counts as detected if its coefficient is larger in size than those of "
     f"{whole_percent(1 - FALSE_RATE)} of the features without effect, in simulated tables of the "
-    f"same kind: a false-selection rate of {whole_percent(FALSE_RATE)} for each feature."
+    f"same kind."
 )

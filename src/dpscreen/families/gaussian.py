@@ -312,7 +312,7 @@ GAUSSIAN = Family(
         worst=-0.5,
         spreads=(math.sqrt(0.5),),
         contested=_contested,
-        caution="Normal features are supposed: rare levels and heavy tails have wider ones, or "
+        caution="Normal features are assumed: rare levels and heavy tails have wider ones, or "
         "none.",
         without_privacy=_without_privacy,
         division="numbers",

@@ -104,7 +104,7 @@ class PrivateLinearModel(LinearModel):
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Rows as they were fitted, clipped to `feature_bounds_` where these were released.
         interval : float, default=None
-            The share of new targets that an interval should hold, 0.9 for example. It is made from
+            The share of new targets that an interval should cover, 0.9 for example. It is made from
             the released sizes of residuals (`quality_`), the same width for every row; those are
             in-sample unless the fit was split. Refused where they are not identifiable.
 

@@ -5,7 +5,7 @@ than 0 and 1; rows that hold nothing else, and rows that are not in memory, are 
 with every other fit. Costs add up over all of them, also where rows overlap in part, as those of
 folds do: for one row this is an upper bound, as long as which part a row is in does not depend on
 other rows. Tables of the same people that have no value in common are not recognised, and other
-processes are not seen: a ledger is what keeps count for good, and no part of the guarantee is here.
+processes are not counted: a ledger does that, and no part of the guarantee is here.
 
 Values are compared by hashes under keys that are drawn anew by every process and never leave it.
 """

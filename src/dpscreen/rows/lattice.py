@@ -142,7 +142,7 @@ class ExactPoint(ABC):
 
     @abstractmethod
     def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
-        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
+        """Return `clipped_sums` of the first features, of rows norm-clipped to `row_norm`."""
 
     @abstractmethod
     def short_products(self, clip: float, short: ShortRows) -> Integers:

@@ -163,7 +163,7 @@ def _solve_ridge(task: Task, chosen: Integers) -> Solution:
 
 
 def _release_gram(task: Task, short: ShortRows, cost: ZCDP) -> tuple[Array, float]:
-    """Release Σxxᵀ over rows shortened to ν, and the standard deviation of its noise.
+    """Release Σxxᵀ over rows norm-clipped to ν, and the standard deviation of its noise.
 
     (docs/theory/mechanisms.md, Lemmas 13 and 17)
     """
@@ -336,7 +336,7 @@ def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
 def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
     """Release −Σψ_c(r)x/(nσ_x²) of all features, or of the kept ones; zero for the others.
 
-    Rows are shortened to ν, so one row moves the sums by cν in L2
+    Rows are norm-clipped to ν, so one row moves the sums by cν in L2
     (docs/theory/mechanisms.md, Lemmas 1, 13 and 17).
     """
     d, cost, purpose = walk.task.n_features, walk.plan.step, "noisy gradient"
