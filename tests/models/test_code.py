@@ -185,7 +185,7 @@ def test_a_dialect_must_be_known_and_be_named_where_a_backslash_is(models):
     model = models["line"]
     with pytest.raises(NoFormula, match=r"Did you mean.*snowflake"):
         model.to_formula("sql", dialect="snowflak")
-    with pytest.raises(NoFormula, match="say which dialect"):
+    with pytest.raises(NoFormula, match="choose the dialect"):
         model.to_formula("sql")  # a column is called a`b\
     with pytest.raises(ValueError, match="SQL alone"):
         model.to_formula("r", dialect="duckdb")

@@ -312,7 +312,7 @@ def test_a_table_whose_outcomes_cannot_be_read_is_refused_for_its_words():
     columns = {"x": {"bounds": [0, 9]}, "y": {"type": "boolean"}}
     schema = toml_schema({"target": "y", "columns": columns})
     rows = schema.encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["Ja", "Nein"]}))
-    with pytest.raises(ValueError, match="how the schema says that numbers"):
+    with pytest.raises(ValueError, match="how the schema declares numbers"):
         PrivateLogisticLasso(epsilon=1, delta=1e-6, feature_bounds=schema.feature_bounds).fit(rows)
 
 

@@ -68,7 +68,7 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
         fitted.conf_int(95)
     pd.testing.assert_frame_equal(fitted.conf_int(alpha=0.01), wide)
     for alpha in ({"level": 0.05}, {"alpha": 0.95}):
-        with pytest.raises(ValueError, match="where other software says alpha"):
+        with pytest.raises(ValueError, match="where other software has alpha"):
             fitted.conf_int(**alpha)
     assert fitted.nobs == fitted.n_rows_
     np.testing.assert_equal(fitted.rsquared, fitted.quality_.r2)  # NaN where it is not told

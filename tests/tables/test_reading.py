@@ -445,7 +445,7 @@ REFUSED = {
     "damaged parquet": (b"PAR1" + b"x" * 100, "damaged Parquet"),
     "cut gzip": (gzip.compress(as_csv(ROWS * 50), mtime=0)[:-20], "damaged|cut short"),
     "empty name": (GOOD.replace(b"age,", b",", 1), "column 1 without a name"),
-    "same name": (GOOD.replace(b"age,", b"cost,", 1), "stand twice, in columns 1 and 6"),
+    "same name": (GOOD.replace(b"age,", b"cost,", 1), "occur twice, in columns 1 and 6"),
     "column missing": (as_csv([row[1:] for row in ROWS], names=NAMES[1:]), "lacks 'age'"),
     "column extra": (
         as_csv([(*row, "1") for row in ROWS], names=(*NAMES, "more")),

@@ -146,7 +146,7 @@ def test_refusals_quote_neither_cells_nor_addresses(frame, database):
             assert "me:" not in shown
             assert "clinic.db" not in shown
             assert "secret@" not in shown
-    with pytest.raises(TableProblem, match="a table or a query"):
+    with pytest.raises(TableProblem, match="name of a table, or a query"):
         DatabaseTable(database)
 
 
