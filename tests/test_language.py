@@ -123,6 +123,41 @@ def test_the_check_finds_dialect(text):
     assert list(found_in(iter([text])))
 
 
+PLANTED = {
+    "page.md": "# A page\n\nThe model {word} it.\n",
+    "catalogue.toml": '[fit]\nfailed = "The model {word} it."\n',
+    "template.html": "<p>{{% if x %}}The model {word} it.{{% endif %}}</p>",
+    "template.txt": "{{% macro result() %}}\nThe model {word} it.\n{{% endmacro %}}",
+    "entry.json": '{{"text": "The model {word} it."}}',
+    "page.js": 'lost.textContent = "The model {word} it.";',
+    "docstring.py": 'def fit():\n    """The model {word} it."""\n',
+    "option.py": 'OPTION = option("--fit", help="The model {word} it.")\n',
+    "sentence.py": 'raise ValueError(f"The model {word} it of {{n}} rows.")\n',
+}
+
+
+@pytest.mark.parametrize("word", ["tells", "believes", "drowned", "at .95 has"])
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_check_reads_every_kind_of_text(name, word, tmp_path):
+    path = tmp_path / name
+    path.write_text(PLANTED[name].format(word=word), encoding="utf-8")
+    assert list(found_in(prose_of(path)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("README.md", "CONTRIBUTING.md", "docs/tutorial.md", "docs/guide/predict.md"),
+        *("docs/theory/engine.md", "docs/gallery/plot_4_intervals.py", "_core/messages.toml"),
+        *("models/templates/card.md", "models/templates/explain.txt", "studio/templates/base.html"),
+        *("studio/templates/studio.js", "models/private_lasso.py", "cli/fit.py"),
+        *("benchmarks/contest/README.md", ".github/ISSUE_TEMPLATE/bug.yml"),
+    ],
+)
+def test_the_check_reads_every_place(name):
+    assert name in map(name_of, readable())
+
+
 @pytest.mark.parametrize(
     "text",
     ["the odds ratio of a step", "log-odds", "0.95", "two standard deviations", "the odds grow"],

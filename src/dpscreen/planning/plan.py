@@ -178,8 +178,8 @@ class Plan:
         if self.settings is not None:
             paragraphs.append(
                 f"With its defaults, PrivateLasso takes {self.settings.steps}, clips residuals at "
-                f"{self.settings.clip:.2g} times their standard deviation, and sets coefficients below the "
-                "noise to zero."
+                f"{self.settings.clip:.2g} times their standard deviation, and sets coefficients "
+                "below the noise to zero."
             )
         folded = (textwrap.fill(part, WIDTH) for part in paragraphs)
         lines = [*folded, "", *power_lines(self.rows, setting.kind.measure.label, "effect")]
