@@ -178,7 +178,7 @@ class Plan:
         if self.settings is not None:
             paragraphs.append(
                 f"With its defaults, PrivateLasso takes {self.settings.steps}, clips residuals at "
-                f"{self.settings.clip:.2g} times their standard deviation, and sets coefficients "
+                f"{self.settings.clip:.2g} × their standard deviation, and sets coefficients "
                 "below the noise to zero."
             )
         folded = (textwrap.fill(part, WIDTH) for part in paragraphs)
