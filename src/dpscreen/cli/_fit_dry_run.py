@@ -22,7 +22,7 @@ def show_plan(ready: PreparedFit) -> None:
         console.show_json(plan)
         return
     template = environment("dpscreen.cli").overlay(autoescape=False).get_template("dry-run.txt")
-    for line in template.render(plan, number=number).splitlines():
+    for line in template.render(plan, number=number, how_many=how_many).splitlines():
         folded = textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
         click.echo(folded.replace("\u00a0", " "))
 

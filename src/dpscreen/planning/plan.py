@@ -181,7 +181,8 @@ class Plan:
                 f"{self.settings.clip:.2g} × their standard deviation, and sets coefficients "
                 "below the noise to zero."
             )
-        folded = (textwrap.fill(part, WIDTH) for part in paragraphs)
+        whole = (part.replace(" %", "\u00a0%") for part in paragraphs)
+        folded = (textwrap.fill(part, WIDTH).replace("\u00a0", " ") for part in whole)
         lines = [*folded, "", *power_lines(self.rows, setting.kind.measure.label, "effect")]
         scale = Scale.of(setting.regime)
         if (scale.n_rows, scale.n_features) != (setting.n_rows, setting.n_features):
