@@ -151,7 +151,7 @@ def test_rows_of_a_unit_and_halves_are_simulated(expected):
     powers = [[row.power for row in one.rows] for one in (several, one_row, expected)]
     assert powers[0] == powers[1] != powers[2]
     words = Page(render_model_page(model, expected=several)).words
-    assert "Every unit has at most 3 rows: whoever prepared the rows made sure of it" in words
+    assert "Every unit has at most 3 rows: the preparation of the rows ensured this" in words
     assert "left out" not in words
 
 
@@ -164,7 +164,7 @@ def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, 
     words = Page(render_model_page(model, expected=expected)).words
     assert message in words
     assert "surplus rows, and rows without a value, were left out" in words
-    assert "Every person is in at most one row" not in words
+    assert "Every person has at most one row" not in words
 
 
 def test_shares_of_yes_have_the_noise_of_their_counts_in_a_split_too():
