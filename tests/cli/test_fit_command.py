@@ -374,7 +374,7 @@ def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
         (("-o", "a.json", "--inference", "split", "--model", "dp-fw"), 2, "inference"),
         (("-o", "a.json", "--model", "logistic"), 2, "requires a binary outcome"),
         (("-o", "a.json", "--model", "ols", "--inference", "split"), 2, "belongs to private-lasso"),
-        (("-o", "a.json", "--author", "a" * 501), 2, "500 signs"),
+        (("-o", "a.json", "--author", "a" * 501), 2, "500 characters"),
         (("-o", "a.json", "--ledger", "budget.ledger", "--purpose", "=1+1"), 2, "--purpose"),
         (("-o", "a.json", "--delta", 1), 2, "--delta"),
         (("-o", "a.json", "--model", "laso"), 2, "lasso"),

@@ -253,9 +253,9 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
     [
         ((200, 20, 1, 1e-6), "Too little signal: do not expect a useful model"),
         ((20_000, 20, 1, 1e-6), "A strong signal"),
-        ((500, 200, 1, 0.01), "weak promise"),
+        ((500, 200, 1, 0.01), "protects little"),
         ((500, 200, 1, 0.01), "No effect up to 0.1"),
-        ((300, 200, 1, 1e-6), "declare close ones"),
+        ((300, 200, 1, 1e-6), "declare close bounds"),
         ((2000, 1, 1, 1e-6), "All features have an effect here"),
         ((10**6, 10**4, 1, 1e-6), "which stand for all"),
     ],
