@@ -180,7 +180,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
-            Private rows, clipped to `feature_bounds`. Columns of a frame may hold truths, and
+            Private rows, clipped to `feature_bounds`. Columns of a frame may be boolean, and
             `categories`. With a `schema`, a frame is the raw table, target included. Rows that were
             read by a schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their
             privacy unit along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan`

@@ -1,4 +1,4 @@
-"""What the columns of a frame hold: numbers, truths, or categories whose levels are declared.
+"""What the columns of a frame hold: numbers, booleans, or categories whose levels are declared.
 
 A category is one feature of 0 and 1 for each level but the first, its reference. Levels come from
 `categories=` or from a type that lists them, never from rows; which feature is 1 depends on the
@@ -42,7 +42,7 @@ class LearntLevelsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """The columns of a frame: which hold truths, by their places, and which categories, by name.
+    """The columns of a frame: which are boolean, by position, and which are categories.
 
     All others hold numbers. Of the levels of a category, as texts, the first is the reference.
     """
@@ -280,7 +280,7 @@ def declared_in(schema: Any, levels: Levels) -> dict[str, list[str]]:
 
 
 def declared_numbers(schema: Any, kind: str = "number") -> set[str]:
-    """Return the columns that a schema declares as numbers, or integers: not truths or levels."""
+    """Return the columns that a schema declares as numbers, or integers: not booleans or levels."""
     numbers = {str(one.get("name")) for one in declared_fields(schema) if one.get("type") == kind}
     return numbers - set(declared_in(schema, {}))
 
@@ -354,7 +354,7 @@ def about_missing(schema: Any, levels: Levels) -> Iterator[str]:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a numpy, pandas or polars type holds numbers; truths are 0 and 1."""
+    """Whether a numpy, pandas or polars type holds numbers; booleans are 0 and 1."""
     polars = getattr(kind, "is_numeric", lambda: False)
     return getattr(kind, "kind", None) in ("i", "u", "f") or is_truth(kind) or bool(polars())
 

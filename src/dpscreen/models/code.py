@@ -98,7 +98,7 @@ def number(value: float | None, missing: str = "NA_real_") -> str:
 
 
 def _split(values: Iterable[Level]) -> tuple[list[str], list[float]]:
-    """Return the texts among some values, the truths' words included, and the numbers."""
+    """Return the texts among some values, the words for booleans included, and the numbers."""
     every = list(values)
     words = [word for one in every for word in words_of(one)]
     return words, [one for one in every if not isinstance(one, str)]

@@ -114,7 +114,7 @@ n_rows, quality, rows_per_unit, random_state, schema
         As in `PrivateLasso`; intervals are of log-odds, by the table of `PrivateLogit`.
     classes : pair of labels, default=(0, 1)
         The two classes of the target, the reference first: probabilities and odds ratios are those
-        of the second, in whatever order labels would sort. Numbers, truths or texts. Declared,
+        of the second, in whatever order labels would sort. Numbers, booleans or texts. Declared,
         never learnt from rows; a target that holds anything else is refused. With a `schema` they
         are its target's; rows that were read before have 0 and 1. scikit-learn's scorers of
         probabilities ("roc_auc", "neg_log_loss") take the label that sorts last for the second:

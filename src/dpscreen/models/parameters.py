@@ -165,7 +165,7 @@ def declared_bounds(
 
 
 def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None, zero_one: Mask) -> list[Any]:
-    """Return a pair for each feature; those of truths and levels may be left out."""
+    """Return a pair for each feature; those of booleans and levels may be left out."""
     if names is None:
         raise ValueError(message("bounds.no-names"))
     names = list(names)

@@ -175,7 +175,7 @@ class PrivateLasso(SparseModel):
         never learnt from rows. Each other level is a feature of 0 and 1, such as ward=B, and its
         coefficient is the effect against the reference; a cell that is none of the levels, or
         missing, counts as the reference. A pandas category and a polars Enum bring their levels
-        along; truths are 0 and 1. None of these needs `feature_bounds`.
+        along; booleans are 0 and 1. None of these needs `feature_bounds`.
     radius : float, default=None
         How long the path is: the L1 norm of the weights never exceeds it. In the target's units,
         features being mapped onto [−1, 1]. None: about √T/2 standard deviations of the target.
@@ -268,7 +268,7 @@ class PrivateLasso(SparseModel):
     n_features_in_, feature_names_in_, feature_names_out_
         As in scikit-learn, of the columns; the last one, of the coefficients: age, ward=B.
     columns_ : FrameColumns
-        What the columns hold, if the rows were a data frame with truths or categories.
+        What the columns hold, if the rows were a data frame with booleans or categories.
 
     Notes
     -----

@@ -218,7 +218,7 @@ def record(
 
     Parameters
     ----------
-    coins : list of arrays of truths, default=None
+    coins : list of boolean arrays, default=None
         The secret coins of fits that split their rows, one array for each split. None: noise.
     steer : callable, default=None
         What to release in place of an honest draw (`Steer`).
