@@ -13,9 +13,13 @@ PAGES = sorted(
     if not MADE & set(path.relative_to(ROOT).parts)
     and not path.relative_to(ROOT).parts[0].startswith("dpscreen-")  # what commands write
 )
+GUIDE = sorted((ROOT / "docs/guide").glob("*.md"))
 WIDTH = 100
 BARE = re.compile(r"(?<![\w.:\])}`\\/])\.\d")
 """A number without its leading zero; `.2f` after a colon is a format."""
+TWO_SCREENS = 92
+EXPLAINED = 60_000
+"""Lines of a page of the guide, and bytes of explanation and theory together, at most."""
 
 
 def bare_numbers(text: str) -> list[str]:
@@ -28,6 +32,16 @@ def test_lines_are_short_and_numbers_have_a_leading_zero(page):
     long = [f"{k}: {len(line)}" for k, line in enumerate(text.splitlines(), 1) if len(line) > WIDTH]
     assert long == []
     assert bare_numbers(text) == []
+
+
+def test_pages_of_the_guide_have_two_screens():
+    guide = {page.name: len(page.read_text("utf-8").splitlines()) for page in GUIDE}
+    assert {name: lines for name, lines in guide.items() if lines > TWO_SCREENS} == {}
+
+
+def test_explanation_and_theory_stay_short():
+    pages = [*(ROOT / "docs/explanation").glob("*.md"), *(ROOT / "docs/theory").glob("*.md")]
+    assert 0 < sum(page.stat().st_size for page in pages) <= EXPLAINED
 
 
 def test_the_rule_finds_bare_numbers_and_nothing_else():
