@@ -223,8 +223,8 @@ def test_truths_and_levels_alone_need_no_bounds():
     ("bounds", "message"),
     [
         (None, "feature_bounds must be given"),
-        ({"age": (0, 100), "smoker": (0, 2)}, r"are \(0, 1\)"),
-        ([(0, 100), *[(-1, 1)] * 4], r"are \(0, 1\)"),
+        ({"age": (0, 100), "smoker": (0, 2)}, r"have the bounds \(0, 1\)"),
+        ([(0, 100), *[(-1, 1)] * 4], r"have the bounds \(0, 1\)"),
         ({"age": (0, 100), "ward": (0, 1)}, r"unknown \['ward'\]"),
         ({"smoker": (0, 1)}, r"missing \['age'\]"),
         ([(0, 100)] * 3, "each of the 1 features"),
