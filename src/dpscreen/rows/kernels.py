@@ -13,7 +13,7 @@ import numpy as np
 
 from dpscreen._core.arrays import compiled, inlined
 
-GRAM_ROWS, MIXED_ROWS = 4096, 128
+GRAM_ROWS, MIXED_ROWS = 1024, 128
 """How many rows are looked at together: as many as the cache holds."""
 
 
@@ -173,10 +173,12 @@ def fill_tile(tile, X, j, start, last, low, high, middle, half_width):
     """
     size, missing = min(TILE, last - start), 0
     for i in range(size):
-        value = X[start + i, j]
-        inside = in_units(value, low, high, middle, half_width)
-        tile[i] = inside if value == value else 0.0
-        missing += value != value
+        tile[i] = X[start + i, j]
+    for i in range(size):  # loops apart from the reading one run in vector lanes
+        missing += tile[i] != tile[i]
+    for i in range(size):
+        inside = in_units(tile[i], low, high, middle, half_width)
+        tile[i] = inside if tile[i] == tile[i] else 0.0
     return size, missing
 
 

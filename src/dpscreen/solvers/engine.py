@@ -158,8 +158,8 @@ class Engine:
     def sparsify(self) -> None:
         """Set the coefficients without a detected effect to zero, and the others accordingly."""
         n_features, limit = len(self.features), self._task.choices.max_features
-        mean = self.posterior.mean + self._start
-        sparse = sparse_mean(mean, self.posterior.covariance, n_features, limit)
+        mean, root = self.posterior.mean + self._start, self.posterior.root
+        sparse = sparse_mean(mean, root @ root.T, n_features, limit)
         self.point.shift(self._columns, (sparse - self._coefficients) * self._units)
         for feature in self.features[sparse[:n_features] == 0]:
             self.point.zero(int(feature))

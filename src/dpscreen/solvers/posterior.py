@@ -9,7 +9,7 @@ resolve. Nothing here sees a row: inputs are released or public (docs/theory/mec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
@@ -29,8 +29,7 @@ LEAST_EFFECT = 0.5
 """Coefficients nearer to zero are set to it, in posterior standard deviations (conventional)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
+class Score(NamedTuple):
     """A released score, the coefficients at which it was released, and its noise."""
 
     at: Array
@@ -45,7 +44,7 @@ class Posterior:
     it, so of spectral norm √(2k) times that; `square` is about n times the variance of a column. No
     eigenvalue is taken to be lower than noise may have made it. The last coefficients are of
     constants, with the prior variances `constants`. All others have independent Cauchy priors of
-    one scale.
+    one scale. The covariance is RRᵀ with the upper triangle `root` as R.
     """
 
     def __init__(self, gram: Array, noise: float, square: float, constants: Array) -> None:
@@ -56,7 +55,7 @@ class Posterior:
         self._gram = (vectors * self._values) @ vectors.T
         self._noise, self._constants = noise, constants
         self._scores: list[Score] = []
-        self.mean, self.covariance = np.zeros(len(gram)), np.zeros_like(gram)
+        self.mean, self.root = np.zeros(len(gram)), np.zeros_like(gram)
 
     def spread(self, move: Array, n_rows: float) -> float:
         """Return the root mean square of what a move changes in the predictors."""
@@ -69,61 +68,48 @@ class Posterior:
         score to another, and `dispersion` the variance of a residual over it. Each score counts by
         its squared error as one at the present coefficients: noise of the matrix, and a curvature
         that changes, grow with the distance at which it was released.
+
+        Prior variances are those under which the scores are likeliest, by EM: a Cauchy prior is a
+        normal one whose variance is its own. Their common scale is estimated, from where a common
+        variance makes the scores likeliest.
         """
         self._scores.append(score)
-        gram, squares = curvature * self._gram, []
-        for one in self._scores:
-            way = self.mean - one.at
-            astray = (curvature * self._noise) ** 2 * float(way @ way)
-            drifted = drift * float(((gram @ way) ** 2).mean())
-            squares.append(one.noise**2 + astray + drifted)
-        precisions = 1 / np.array(squares)
+        at, scores, noises = (np.array(one) for one in zip(*self._scores, strict=True))
+        gram, ways = curvature * self._gram, self.mean - at
+        squares = noises**2 + (curvature * self._noise) ** 2 * (ways**2).sum(axis=1)
+        precisions = 1 / (squares + drift * ((ways @ gram) ** 2).mean(axis=1))
         weights = precisions / precisions.sum()
-        pooled = weights @ np.array([one.value + gram @ one.at for one in self._scores])
 
         # Gθ is known with independent errors along the axes of G.
-        values, vectors = curvature * self._values, self._vectors
-        noises = 1 / precisions.sum() + dispersion * values
-        along = vectors.T @ pooled
-        self._estimate, self._variances = along / values, noises / values**2
-        at = weights @ np.array([one.at for one in self._scores])
+        values, vectors, at = curvature * self._values, self._vectors, weights @ at
+        variances = 1 / precisions.sum() + dispersion * values
+        along = vectors.T @ (weights @ scores + gram @ at)
+        self._estimate, self._variances = along / values, variances / values**2
         self._away = self._estimate - vectors.T @ at
-        self._pull = vectors @ (values / noises * along)
-        self._precision = np.asfortranarray((vectors * (values**2 / noises)) @ vectors.T)
-        self.mean, self.covariance = self.given(self._prior(values, noises, along))
+        self._pull = vectors @ (values / variances * along)
+        half = vectors * (values / np.sqrt(variances))
+        self._precision = half @ half.T
+
+        d = len(along) - len(self._constants)
+        tried = float(variances.mean()) / float(values.mean()) ** 2 * PRIOR_VARIANCES
+        whole = tried[:, None] * values**2 + variances
+        first = float(tried[(np.log(whole) + along**2 / whole).sum(axis=1).argmin()])
+        prior = np.full(d, first)
+        self.mean, self.root = self.given(prior)
+        for _ in range(EM_ROUNDS if d else 0):
+            common = d / float((1 / prior).sum())
+            left = np.einsum("ij,ij->i", self.root, self.root)[:d]
+            prior = np.maximum((self.mean[:d] ** 2 + left + common) / 2, 1e-4 * common)
+            self.mean, self.root = self.given(prior)
 
     def given(self, variances: Array) -> tuple[Array, Array]:
-        """Return mean and covariance under a normal prior with such variances."""
-        root = self._root(variances)
-        covariance = root @ root.T
-        return covariance @ self._pull, covariance
-
-    def _root(self, variances: Array) -> Array:
-        """Return the upper triangle R of the covariance RRᵀ."""
-        precision = self._precision.copy(order="F")  # LAPACK overwrites it
-        np.fill_diagonal(precision, precision.diagonal() + 1 / variances)
+        """Return mean and root of the covariance under a normal prior with such variances."""
+        precision = self._precision.T.copy(order="F")  # LAPACK overwrites it
+        prior = 1 / np.append(variances, self._constants)
+        np.fill_diagonal(precision, precision.diagonal() + prior)
         factor, _ = dpotrf(precision, overwrite_a=True)
         root, _ = dtrtri(factor, overwrite_c=True)
-        return np.asarray(root)
-
-    def _prior(self, values: Array, noises: Array, along: Array) -> Array:
-        """Return the prior variances under which the answer is likeliest, by EM.
-
-        A Cauchy prior is a normal one whose variance is its own; their common scale is estimated,
-        from where a common variance makes the answer likeliest.
-        """
-        d = len(along) - len(self._constants)
-        tried = float(noises.mean()) / float(values.mean()) ** 2 * PRIOR_VARIANCES
-        whole = tried[:, None] * values**2 + noises
-        first = float(tried[(np.log(whole) + along**2 / whole).sum(axis=1).argmin()])
-        variances = np.append(np.full(d, first), self._constants)
-        for _ in range(EM_ROUNDS if d else 0):
-            common = d / float((1 / variances[:d]).sum())
-            root = self._root(variances)
-            means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
-            squares = (means**2 + left + common) / 2
-            variances = np.append(np.maximum(squares[:d], 1e-4 * common), self._constants)
-        return variances
+        return root @ (self._pull @ root), root
 
     @property
     def z_values(self) -> Array:
