@@ -20,10 +20,10 @@ from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
 from dpscreen.rows.lattice import UNITS, LatticeDesign, LatticePoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.engine import solve_selected
+from dpscreen.solvers.engine import solve
 from dpscreen.solvers.rules import Regime, cell_clip
 from dpscreen.solvers.selection import (
-    Admission,
+    PathRun,
     Selector,
     decaying_grains,
     grain_size,
@@ -196,7 +196,7 @@ def test_the_solver_follows_the_law_that_was_analysed():
     X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.25, -1.0]])
     y = np.array([1.0, -1.0, 0.5])
     noise, runs = SeededNoise("law of the stagewise path"), 4000
-    paths = (solve_selected(tiny_task(X, y, noise)).path for _ in range(runs))
+    paths = (solve(tiny_task(X, y, noise), PathRun).path for _ in range(runs))
     seen = enumerated_laws.counted(path.weights(2) for path in paths)
     assert p_value(seen, law_of_paths(X, y, scale=SCALE)) > 1e-6
     assert p_value(seen, law_of_paths(X, y, scale=SCALE / 1.3)) < 1e-6
@@ -220,7 +220,7 @@ def test_one_row_moves_a_score_by_no_more_than_is_booked(cells, target, cells_at
 
     accountant.release = release
     spending = Spending(accountant, limit, Regime(1, 3, float(limit)))
-    selector = Selector(spending, Admission(np.arange(3)), limit, purpose="", cell_clip=cells_at)
+    selector = Selector(spending, np.arange(3), limit, purpose="", cell_clip=cells_at)
     selector.clip_at(clip)
     selector.choose(LatticePoint(design, 1.0))
     mechanism, scores = given_to[0]

@@ -19,8 +19,9 @@ from dpscreen.rows.sparse import SparseRows
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.rows.sums import LEVELS, ShortRows, curved_rows, exact_gram
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.engine import solve_selected
+from dpscreen.solvers.engine import solve
 from dpscreen.solvers.rules import Regime
+from dpscreen.solvers.selection import PathRun
 
 
 def ramp_residuals(rows, fit, target, scale, levels_per_unit, most, out):
@@ -74,7 +75,7 @@ def solved(design, *, n_rows, clip=None):
     limit = ZCDP(10)
     regime = Regime(n_rows, design.n_features - 1, float(limit))
     spending = Spending(Accountant(SeededNoise("loss"), limit=limit), limit, regime)
-    return solve_selected(Task(spending, design, 0.5, 0.35, Choices(clip=clip)))
+    return solve(Task(spending, design, 0.5, 0.35, Choices(clip=clip)), PathRun)
 
 
 @LOSSES

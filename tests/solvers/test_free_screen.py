@@ -7,6 +7,7 @@ they agree, and outside the domain they are the same to the bit.
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen import FreeScreen, PrivateLasso
+from dpscreen.privacy import ZCDP
 from dpscreen.privacy.replay import record, replay
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.free_screen import screened, screens
-from dpscreen.solvers.selection import Admission
+from dpscreen.solvers.selection import Selector
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -82,12 +84,12 @@ def test_what_is_screened_follows_from_the_first_half(features, left):
 
 
 def test_candidates_that_were_not_selected_are_closed_out_and_constants_are_not():
-    admission = Admission(np.arange(5), constants=[5])
+    selector = Selector(mock.Mock(), np.arange(5), ZCDP(1), purpose="", constants=[5])
     for candidate in (3, 5, 1, 3):
-        admission.enter(candidate)
-    assert admission.n_entered == 2
-    admission.close()
-    assert admission.allowed.tolist() == [1, 3, 5]
+        selector.enter(candidate)
+    assert selector.entered == {1, 3}
+    selector.close()
+    assert selector.allowed.tolist() == [1, 3, 5]
 
 
 # --- inside the domain ----------------------------------------------------------------------------

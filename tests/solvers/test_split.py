@@ -30,7 +30,7 @@ from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS, ShortRows, exact_gram
 from dpscreen.solvers import split
-from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.marginals import LOG_ODDS
 from dpscreen.solvers.rules import Regime
 
@@ -268,10 +268,11 @@ def inferred(X, y, weights, noise, units, *, n_rows=None, **placed):
     """Infer from these rows, whose first half chose by these weights; return the spending, too."""
     regime = Regime(n_rows or len(X), X.shape[1], 1.0)
     spending = Spending(Accountant(noise, limit=ZCDP(1)), ZCDP(1), regime)
-    selected = split.Selected(np.array(weights), units, marginals=None, **placed)
-    half = split.SplitHalf(spending, ArrayRows(X, y.astype(float)))
-    choices, names = Choices(intercept=units.constant), [f"{weight:g}" for weight in weights]
-    found = split.infer(half, selected, units.feature_bounds, choices)
+    rows, names = ArrayRows(X, y.astype(float)), [f"{weight:g}" for weight in weights]
+    choices = Choices(intercept=units.constant)
+    task = Task(spending, rows.lattice(units), choices=choices, spread=1.0, **placed)
+    half = split.SplitHalf(spending, rows)
+    found = split.infer(half, task, units, np.array(weights), units.feature_bounds)
     return of_split(found, names), spending
 
 

@@ -24,14 +24,15 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules, split
 from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
-from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
+from dpscreen.solvers.engine import ROUNDS, is_dense, solve
 from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
+from dpscreen.solvers.selection import PathRun
 
 DENSE, STAGEWISE = "dense", "stagewise"
 SOLVERS: dict[str, Callable[[Task], Solution]] = {
-    STAGEWISE: solve_selected,
-    FREE_SCREEN: partial(solve_selected, run_of=ScreeningRun),
+    STAGEWISE: partial(solve, run_of=PathRun),
+    FREE_SCREEN: partial(solve, run_of=ScreeningRun),
     "frank-wolfe": solve_frank_wolfe,
 }
 
@@ -94,19 +95,10 @@ class SparseModel(ScalingModel):
         half = replace(start, spending=first.spending, rows=first.rows, choices=choices)
         task, units, solution = self._release(half)
         ranged, predicting, predictor = self._range(half, task, units, solution)
-        selected = split.Selected(
-            solution.weights,
-            units,
-            deviation=task.deviation,
-            marginals=task.marginals,
-            residual=task.residual,
-            family=self.family,
-            start=task.start,
-        )
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         names = list(self.feature_names_out_)
         other = replace(second, spending=replace(second.spending, reserved=kept))
-        found = split.infer(other, selected, start.bounds[0], choices)
+        found = split.infer(other, task, units, solution.weights, start.bounds[0])
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
         self.inference_ = of_split(found, names, n_used)
         if start.choices.quality:
@@ -116,15 +108,16 @@ class SparseModel(ScalingModel):
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         """Solve the task, keeping what the prediction range and the quality cost."""
-        rows.announce(n_passes(task))
+        dense = is_dense(task)
+        rows.announce(ROUNDS + 1 + (0 if dense else task.path_steps))
         kept = (rules.QUALITY_SHARE if task.choices.quality else 0.0) + range_share(task)
         task = replace(task, spending=replace(task.spending, reserved=kept))
         solver = self.solver
         if solver == "auto":  # all features, unless noise hides their Gram matrix
-            solver = DENSE if is_dense(task) else STAGEWISE
+            solver = DENSE if dense else STAGEWISE
         if "solver" in self.get_params():
             self.solver_ = solver
-        solution = {**SOLVERS, DENSE: solve_dense}[solver](task)
+        solution = {**SOLVERS, DENSE: solve}[solver](task)
         if solver == FREE_SCREEN:
             self.screened_ = screened(self.path_, task.n_features)
         return solution

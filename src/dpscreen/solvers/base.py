@@ -80,26 +80,22 @@ class Spending:
         Lemma 22).
         """
 
-        def released(share: float) -> tuple[float, float]:
-            """Release the number of rows, which one row moves by one."""
+        def released(
+            share: float, weight: float = 1.0, before: float = 0.0
+        ) -> tuple[float, Spending]:
+            """Release the number of rows, which a row moves by one, and weigh in another count."""
             cost, purpose = self.share(share), COUNTS[self.accountant.averaged]
-            return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)
+            count, noise = self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)
+            many = (1 - weight) * before + weight * count
+            regime = replace(self.regime, n_rows=max(rules.LEAST_ROWS, round(many)))
+            return many, replace(self, regime=regime, count_noise=noise * math.sqrt(weight))
 
-        def known(count: float, noise: float) -> Spending:
-            regime = replace(self.regime, n_rows=max(rules.LEAST_ROWS, round(count)))
-            return replace(self, regime=regime, count_noise=noise)
-
-        first, noise = released(rules.COUNT_SHARE)
-        found = known(first, noise)
+        first, found = released(rules.COUNT_SHARE)
         # A second count takes the noise to a tenth of the rows.
         again = clamp(found.regime.need / 2 - rules.COUNT_SHARE, 0.0, 0.03)
         if admit is not None:
             admit(found, self.share(again))
-        if not again:
-            return found
-        second, _ = released(again)
-        weight = again / (again + rules.COUNT_SHARE)
-        return known((1 - weight) * first + weight * second, noise * (1 - weight) ** 0.5)
+        return released(again, again / (again + rules.COUNT_SHARE), first)[1] if again else found
 
     @property
     def remaining(self) -> ZCDP:
@@ -187,29 +183,22 @@ class Task:
         """
         return self.deviation if self.residual is None else self.residual
 
-    @property
-    def refits(self) -> bool:
-        """Whether selected features are refitted: not where the user bounds the path's length."""
-        return self.choices.radius is None
-
-    def start_point(self, grain: float) -> ExactPoint:
-        """Return the point without features whose constant is where the marginals say."""
-        point = self.with_offset(self.design.start(grain))
-        move_constant(self, point, self.start)
-        return point
-
-    def with_offset(self, point: ExactPoint) -> ExactPoint:
-        """Move a point to where the offset, if there is one, has its weight; return the point."""
+    def start_point(
+        self, grain: float, design: ExactDesign | None = None, constant: float | None = None
+    ) -> ExactPoint:
+        """Return the point of no features but an offset, whose constant is where marginals say."""
+        point = (design or self.design).start(grain)
         if self.choices.offset is not None:
             point.shift(np.array([self.choices.offset]), np.array([self.offset_weight]))
+        if self.choices.intercept:
+            start = self.start if constant is None else constant
+            point.shift(np.array([self.n_features]), np.array([start]))
         return point
 
     @property
     def candidates(self) -> Integers:
         """Return the features that may be selected: all but an offset."""
-        if self.choices.offset is None:
-            return np.arange(self.n_features)
-        return np.delete(np.arange(self.n_features), self.choices.offset)
+        return np.flatnonzero(np.arange(self.n_features) != self.choices.offset)
 
     @property
     def regime(self) -> rules.Regime:
@@ -229,7 +218,7 @@ class Task:
     @property
     def path_steps(self) -> int:
         """Return T of a path: fewer where features are limited and a refit follows."""
-        limit = self.choices.max_features if self.refits else None
+        limit = self.choices.max_features if self.choices.radius is None else None
         return self.choices.n_iter or rules.path_steps(self.regime, limit)
 
     def first_step(self, n_iter: int) -> float:
@@ -239,11 +228,6 @@ class Task:
         return rules.first_step(
             self.regime, deviation=self.deviation, spread=self.spread, n_iter=n_iter
         )
-
-    @property
-    def rescales(self) -> bool:
-        """Whether the clip follows the residuals' scale: not where r is bounded."""
-        return self.family.has_scale and not self.point_mass and not self.choices.clip
 
     def clip(self, deviation: float) -> float:
         """Return the clip: the user's, or a multiple of the residuals' median size.
@@ -311,8 +295,11 @@ and the least scale, in standard deviations of the target (conventional)."""
 
 
 def scale_cost(task: Task, budget: ZCDP) -> ZCDP:
-    """Return what one estimate of the residuals' scale costs; nothing where noise would hide it."""
-    if not task.rescales:
+    """Return what one estimate of the residuals' scale costs; nothing where noise would hide it.
+
+    Nor where the clip does not follow it: it is the user's, or residuals are bounded.
+    """
+    if not task.family.has_scale or task.point_mass or task.choices.clip:
         return ZCDP.free()
     change = SCALE_CLIP / (SCALE_NOISE * task.regime.n_rows)
     share = max(change**2 / 2 / max(float(budget), 1e-300), CHEAPEST_SCALE)
@@ -338,12 +325,6 @@ def release_scale(task: Task, point: ExactPoint, scale: float, cost: ZCDP) -> fl
     )
     found = math.sqrt(math.pi / 2) * clip * (noisy + noise) / task.regime.n_rows
     return min(scale, max(found, LEAST_SCALE * task.residual_scale))
-
-
-def move_constant(task: Task, point: ExactPoint, by: float) -> None:
-    """Move the constant, if there is one, by a whole number of grains."""
-    if task.choices.intercept:
-        point.shift(np.array([task.n_features]), np.array([by]))
 
 
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:

@@ -10,17 +10,21 @@ import numpy as np
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.solvers.base import Path, Solution, Task
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
-from dpscreen.solvers.selection import Admission, Selector
+from dpscreen.solvers.selection import Selector
 
 
 def solve_frank_wolfe(task: Task) -> Solution:
     """Run clipped DP-FW; the constant is one more candidate, inside the ball (Lemma 1)."""
     n_iter, n_candidates = task.n_steps, task.design.n_features
     radius = task.choices.radius or task.first_step(n_iter) * (n_iter + 1) / 2
-    constants = range(task.n_features, n_candidates)
-    admission = Admission(task.candidates, task.choices.max_features, constants=constants)
-    cost = task.spending.remaining / n_iter
-    selector = Selector(task.spending, admission, cost, purpose="Frank-Wolfe step")
+    selector = Selector(
+        task.spending,
+        task.candidates,
+        task.spending.remaining / n_iter,
+        purpose="Frank-Wolfe step",
+        limit=task.choices.max_features,
+        constants=range(task.n_features, n_candidates),
+    )
     selector.clip_at(task.clip(task.deviation))
     chosen: list[Vertex] = []
 

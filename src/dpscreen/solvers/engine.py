@@ -9,7 +9,6 @@ the iterations is public or released (docs/theory/engine.md).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,20 +19,8 @@ from dpscreen.privacy.accountant import release_gram, release_sums
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import LEVELS, ShortRows
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import (
-    Solution,
-    Spending,
-    Task,
-    move_constant,
-    release_scale,
-    scale_cost,
-)
-from dpscreen.solvers.posterior import (
-    Posterior,
-    Score,
-    q_values,
-    sparse_mean,
-)
+from dpscreen.solvers.base import Path, Solution, Task, release_scale, scale_cost
+from dpscreen.solvers.posterior import Posterior, Score, q_values, sparse_mean
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.selection import PathRun, select
 
@@ -54,6 +41,10 @@ GRAM_PART = 0.2
 LEAST_SIGNAL = 0.8
 """The least n√(2ρ), in d^1.5, at which d features are fitted at once (tuned)."""
 
+ROWS_PER_FEATURE, MOST_FITTED = 10, 500
+"""Least number of rows for each feature that is fitted at once, and most of such features, for the
+time that it takes (conventional)."""
+
 SIGNAL_PER_CLIP, WIDEST_CLIP = 50.0, 3.0
 """How much n√(2ρ)/d is for each standard deviation at which residuals are clipped, and the widest
 clip, in standard deviations (tuned)."""
@@ -65,25 +56,25 @@ everywhere; and how far log-means of predictions may be too small (conventional)
 
 def most_columns(regime: Regime) -> int:
     """Return how many features can be fitted at once: noise must not hide their Gram matrix."""
-    by_noise = (regime.depth(regime.rho) / LEAST_SIGNAL) ** (2 / 3)
-    return min(int(by_noise), rules.most_refitted(regime))
+    by_noise, drawn = (regime.depth / LEAST_SIGNAL) ** (2 / 3), regime.n_rows * regime.thinning
+    return min(int(by_noise), max(1, int(drawn) // ROWS_PER_FEATURE), MOST_FITTED)
 
 
 def is_dense(task: Task) -> bool:
     """Whether all features are fitted at once: there are not too many, and no path is wanted."""
-    free = task.choices.n_iter is None and task.refits
+    free = task.choices.n_iter is None and task.choices.radius is None
     return free and len(task.candidates) <= most_columns(task.regime)
-
-
-def n_passes(task: Task) -> int:
-    """Return how often the engine looks at the rows, about."""
-    return ROUNDS + 1 + (0 if is_dense(task) else task.path_steps)
 
 
 def residual_clip(regime: Regime, n_columns: int) -> float:
     """Return where residuals are clipped, in standard deviations, by how much signal there is."""
-    signal = regime.depth(regime.rho) / n_columns
-    return clamp(signal / SIGNAL_PER_CLIP, 1.0, WIDEST_CLIP)
+    return clamp(regime.depth / n_columns / SIGNAL_PER_CLIP, 1.0, WIDEST_CLIP)
+
+
+def norm_clipped(task: Task, columns: Integers, norm: float) -> ShortRows:
+    """Return rows clipped to a norm; a constant, the last column if any, is as large as others."""
+    constant = max(1, round(LEVELS * task.spread)) if task.choices.intercept else 0
+    return ShortRows(columns, norm, constant)
 
 
 class Engine:
@@ -92,18 +83,18 @@ class Engine:
     `features` are fitted, and the constant if there is one, by rows that are clipped to a norm.
     """
 
-    def __init__(self, task: Task, point: ExactPoint, features: Integers) -> None:
+    def __init__(self, task: Task, point: ExactPoint, features: Integers, scale: float) -> None:
         self._task, self.point, self.features = task, point, features
         constants = np.arange(task.n_features, task.design.n_features)
         self._columns = np.append(features, constants).astype(np.int64)
         largest = math.sqrt(task.family.loss.curvature)
-        self.scale = task.residual_scale if task.family.has_scale else largest
+        self.scale = min(task.residual_scale if task.family.has_scale else largest, scale)
 
         # What is left of the budget: for the matrix, scales, and scores.
         budget, width = task.spending.remaining, len(self._columns)
-        gram_cost, scale = budget * Fraction(GRAM_PART), scale_cost(task, budget)
-        left = budget.rho - gram_cost.rho - (ROUNDS - 1) * scale.rho
-        self._scale_cost, self._score_cost = scale, ZCDP(left) / ROUNDS
+        gram_cost, renewal = budget * Fraction(GRAM_PART), scale_cost(task, budget)
+        left = budget.rho - gram_cost.rho - (ROUNDS - 1) * renewal.rho
+        self._scale_cost, self._score_cost = renewal, ZCDP(left) / ROUNDS
 
         # Where residuals are clipped, in standard deviations, and the norm of rows.
         self._clip = residual_clip(task.regime, width)
@@ -112,7 +103,6 @@ class Engine:
             norm = min(norm, math.hypot(task.choices.row_norm, task.spread))
         self._rows = norm_clipped(task, self._columns, norm)
         self._units = self._rows.in_weights()
-        self._start = np.append(np.zeros(len(features)), self._coefficients[len(features) :])
         gram, noise = release_gram(
             task.spending.accountant,
             task.design.short_gram(self._rows),
@@ -125,126 +115,91 @@ class Engine:
         prior = (task.deviation if own else 1.0) / self._units[len(features) :]
         square = task.regime.n_rows * task.spread**2
         self.posterior = Posterior(gram, noise, square, prior**2)
+        self._move(np.zeros(width))
+        self._start = np.where(self._columns < task.n_features, 0.0, self._coefficients)
 
-    @property
-    def _coefficients(self) -> Array:
-        return np.asarray(self.point.weights[self._columns] / self._units)
+    def _move(self, way: Array) -> None:
+        """Move the point; find the coefficients, and constant and spread of the predictors."""
+        self.point.shift(self._columns, way * self._units)
+        weights, n_features = self.point.weights, self._task.n_features
+        self._coefficients = weights[self._columns] / self._units
+        features = np.where(self._columns < n_features, self._coefficients, 0.0)
+        self._constant = float(weights[n_features:].sum())
+        self._spread = self.posterior.spread(features, self._task.regime.n_rows)
 
     def run(self) -> None:
-        """Release all scores, each where the posterior mean given those before is."""
-        task, family, n = self._task, self._task.family, self._task.regime.n_rows
+        """Release all scores, each where the posterior mean given those before is.
+
+        One row moves a score by at most its norm, in units of the clip (docs/theory/engine.md,
+        Lemma 23).
+        """
+        task, family, rows = self._task, self._task.family, self._rows
         for k in range(ROUNDS):
             if k:
                 self.scale = release_scale(task, self.point, self.scale, self._scale_cost)
             clip = min(task.choices.clip or self._clip * self.scale, task.design.loss.bound)
-            score, noise = release_score(
-                task.spending, self.point, clip, self._rows, self._score_cost
+            score, noise = release_sums(
+                task.spending.accountant,
+                self.point.short_products(clip, rows),
+                units_per_one=UNITS,
+                change=rows.row_norm,
+                cost=self._score_cost,
+                purpose="score",
             )
             flatter, at = family.unclipped(clip / self.scale), self._coefficients - self._start
             score, noise = -clip / flatter * score, clip / flatter * noise
 
             # The mean curvature at the present coefficients, as if predictors were normal.
-            features = self._coefficients
-            features[len(self.features) :] = 0
-            constant = float(self.point.weights[task.n_features :].sum())
-            size = family.mean_curvature(constant, self.posterior.spread(features, n) ** 2)
+            size = family.mean_curvature(self._constant, self._spread**2)
             dispersion = family.dispersion(self.scale, size) / task.regime.thinning
             drift = 0.0 if family.quadratic else DRIFT
             self.posterior.update(Score(at, score, noise), size, dispersion, drift)
             way = self.posterior.mean - at
-            way = STEP * family.damping(self.posterior.spread(way, n)) * way
-            self.point.shift(self._columns, way * self._units)
+            way = STEP * family.damping(self.posterior.spread(way, task.regime.n_rows)) * way
+            self._move(way)
 
-    def sparsify(self) -> None:
-        """Set the coefficients without a detected effect to zero, and the others accordingly."""
-        n_features, limit = len(self.features), self._task.choices.max_features
-        mean, root = self.posterior.mean + self._start, self.posterior.root
-        sparse = sparse_mean(mean, root @ root.T, n_features, limit)
-        self.point.shift(self._columns, (sparse - self._coefficients) * self._units)
-        for feature in self.features[sparse[:n_features] == 0]:
-            self.point.zero(int(feature))
+    def solution(self, path: Path | None, n_iter: int) -> Solution:
+        """Return the coefficients, those without a detected effect set to zero, and q-values.
 
-    def restore_mean(self) -> None:
-        """Raise the constant where predictions fall short of the released mean of the outcome.
-
-        Clips leave out rows far off on one side, and with them much of what costs add up to. The
+        Clips leave out rows far off on one side, and with them much of what costs add up to: the
+        constant is raised where predictions fall short of the released mean of the outcome. The
         mean of predictions is that for normal predictors; with an offset it is not known.
         """
-        task, features = self._task, self._coefficients
-        features[len(self.features) :] = 0
-        explained = self.posterior.spread(features, task.regime.n_rows) ** 2
-        short = task.start - explained / 2 - float(self.point.weights[task.n_features :].sum())
-        if task.family.in_parts and task.choices.offset is None and short > SHORTFALL:
-            move_constant(task, self.point, short)
+        task, n_features, choices = self._task, len(self.features), self._task.choices
+        mean, root = self.posterior.mean + self._start, self.posterior.root
+        sparse = sparse_mean(mean, root @ root.T, n_features, choices.max_features)
+        self._move(sparse - self._coefficients)
+        short = task.start - self._spread**2 / 2 - self._constant
+        known = task.family.in_parts and choices.intercept and choices.offset is None
+        if known and short > SHORTFALL:
+            self.point.shift(np.array([task.n_features]), np.array([short]))
 
-    @property
-    def q_values(self) -> Array:
-        """Return the q-value of every feature; 1 for those that were not fitted."""
-        found, task = np.ones(self._task.n_features), self._task
-        z_values = self.posterior.z_values[: len(self.features)]
+        found = np.ones(task.n_features)  # 1 for features that were not fitted
+        z_values = self.posterior.z_values[:n_features]
         found[self.features] = q_values(z_values, len(task.candidates))
-        return found
+        return Solution(self.point.weights, n_iter, path, self.scale, found)
 
 
-def norm_clipped(task: Task, columns: Integers, norm: float) -> ShortRows:
-    """Return rows clipped to a norm; a constant, the last column if any, is as large as others."""
-    constant = max(1, round(LEVELS * task.spread)) if task.choices.intercept else 0
-    return ShortRows(columns, norm, constant)
+def solve(task: Task, run_of: type[PathRun] | None = None) -> Solution:
+    """Fit all features at once; or select features by a private path, and fit those it selected."""
+    path, n_iter, scale = None, ROUNDS, task.residual_scale
+    if run_of is None:
+        point, features = task.start_point(task.deviation / GRAINS_PER_SCALE), task.candidates
+    else:
+        refits, n_iter = task.choices.radius is None, task.path_steps
+        rest = rules.INTERCEPT_SHARE if task.choices.intercept else 0.0
+        part = 1 - (rules.refit_share(task.regime) if refits else rest)
+        point, path, scale = select(task, task.spending.remaining * Fraction(part), run_of)
+        task.keep(Solution(point.weights, n_iter, path, scale))
 
-
-def release_score(
-    spending: Spending, point: ExactPoint, clip: float, rows: ShortRows, cost: ZCDP
-) -> tuple[Array, float]:
-    """Release Σψx, which one row moves by at most its norm, in units of the clip, and its noise.
-
-    (docs/theory/engine.md, Lemma 23)
-    """
-    return release_sums(
-        spending.accountant,
-        point.short_products(clip, rows),
-        units_per_one=UNITS,
-        change=rows.row_norm,
-        cost=cost,
-        purpose="score",
-    )
-
-
-def solve_dense(task: Task) -> Solution:
-    """Fit all features at once."""
-    point = task.start_point(task.deviation / GRAINS_PER_SCALE)
-    features = task.candidates
-    start = Solution(point.weights, ROUNDS, None, task.residual_scale)
-    return _finished(task, point, features, start)
-
-
-def solve_selected(task: Task, run_of: type[PathRun] = PathRun) -> Solution:
-    """Select features by a private path, then fit those that it selected."""
-    left = task.spending.remaining
-    rest = rules.INTERCEPT_SHARE if task.choices.intercept else 0.0
-    part = 1 - (rules.refit_share(task.regime) if task.refits else rest)
-    point, path, scale = select(task, left * Fraction(part), run_of)
-    found = Solution(point.weights, task.path_steps, path, scale)
-    task.keep(found)
-    return _finished(task, point, _refitted(task, found), found)
-
-
-def _refitted(task: Task, found: Solution) -> Integers:
-    """Return the features of the largest weights, as many as can be fitted at once."""
-    if not task.refits:
-        return np.zeros(0, dtype=np.int64)
-    sizes = np.zeros(task.n_features)
-    sizes[task.candidates] = np.abs(found.weights[task.candidates])
-    largest = np.argsort(-sizes, kind="stable")[: most_columns(task.regime)]
-    return np.sort(largest[sizes[largest] > 0])
-
-
-def _finished(task: Task, point: ExactPoint, features: Integers, found: Solution) -> Solution:
-    """Run the engine from a point, for what is left of the budget; return what it leads to."""
+        # The features of the largest weights, as many as can be fitted at once.
+        sizes = np.zeros(task.n_features)
+        sizes[task.candidates] = np.abs(point.weights[task.candidates])
+        most = most_columns(task.regime) if refits else 0
+        largest = np.argsort(-sizes, kind="stable")[:most]
+        features = np.sort(largest[sizes[largest] > 0])
     if not features.size and not task.choices.intercept:
-        return found
-    engine = Engine(task, point, features)
-    engine.scale = min(engine.scale, found.deviation)
+        return Solution(point.weights, n_iter, path, scale)
+    engine = Engine(task, point, features, scale)
     engine.run()
-    engine.sparsify()
-    engine.restore_mean()
-    return replace(found, weights=point.weights, deviation=engine.scale, q_values=engine.q_values)
+    return engine.solution(path, n_iter)

@@ -44,8 +44,8 @@ class ScreeningRun(PathRun):
     def choose(self, t: int, point: ExactPoint) -> Vertex:
         """Screen when it is due, then select among the features that are left."""
         due = t == screening_step(self._plan.n_iter)
-        if due and screens(self._admission.n_entered, t):
-            self._admission.close()
+        if due and screens(len(self._selector.entered), t):
+            self._selector.close()
         return super().choose(t, point)
 
 

@@ -74,7 +74,7 @@ class TableTask:
     def start(self, *, single: bool = False) -> ExactPoint:
         """Return the point of all rows, or one of each unit, at no weights but of an offset."""
         task, design = self.wide.task, self.wide.single if single else self.wide.task.design
-        return task.with_offset(design.start(task.deviation / GRAINS))
+        return task.start_point(task.deviation / GRAINS, design, 0.0)
 
 
 @dataclass(eq=False)

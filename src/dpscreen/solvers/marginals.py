@@ -631,7 +631,8 @@ def release_marginals(
     located = numeric.size > 0 and (not auto or regime.counts(len(numeric)) >= rules.LEAST_COUNTS)
     if not located and not binary.size:
         return None
-    share, measured = rules.binary_share(regime, len(binary)), binary
+    needed = 10 * len(binary) / (regime.n_rows**2 * regime.rho)
+    share, measured = clamp(needed, 0.01, 0.1), binary
     centres, scales = found.centres.copy(), found.scales.copy()
     two, constant = found.two.copy(), found.constant.copy()
     if located:
@@ -649,7 +650,7 @@ def release_marginals(
         constant[numeric] = distances.constant
         found = replace(found, centres=centres, scales=scales, constant=constant)
         ranges = declared.copy()
-        ranges[numeric] = found.within(rules.feature_range(regime, len(numeric)))[numeric]
+        ranges[numeric] = found.within(clamp(regime.counts(len(numeric)) / 12, 2.0, 7.0))[numeric]
         found = replace(found, ranges=ranges, numeric=numeric, distances=distances)
     if not measured.size:
         return found

@@ -25,7 +25,6 @@ from dpscreen.solvers.base import (
     Spending,
     Task,
     intercept_move,
-    move_constant,
     release_scale,
 )
 from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
@@ -374,7 +373,8 @@ def solve_class_means(task: Task) -> Solution:
     if task.choices.intercept:
         cost = budget * (1 - MEANS_SHARE) / INTERCEPT_MOVES
         for _ in range(INTERCEPT_MOVES):
-            move_constant(task, point, intercept_move(task, point, 1.0, cost))
+            by = intercept_move(task, point, 1.0, cost)
+            point.shift(np.array([task.n_features]), np.array([by]))
     return Solution(point.weights, 1, None, task.deviation)
 
 

@@ -24,7 +24,7 @@ class Regime:
     """What rules rest on: the number of rows, public or released, the features', and ρ.
 
     In simulations each row may stand for many, at a ρ that leaves n²ρ as it is: `thinning` says for
-    how many. Where errors of sampling matter, there are `drawn` rows.
+    how many.
     """
 
     n_rows: int
@@ -33,18 +33,14 @@ class Regime:
     thinning: float = 1.0
 
     @property
-    def drawn(self) -> float:
-        """Return of how many rows errors of sampling are."""
-        return self.n_rows * self.thinning
-
-    @property
     def signal(self) -> float:
         """Return M."""
-        return self.n_rows * math.sqrt(2 * self.rho) / math.log(2 * self.n_features)
+        return self.depth / math.log(2 * self.n_features)
 
-    def depth(self, rho: float) -> float:
-        """Return how many noise scales an empty cell beyond all rows is away from the median."""
-        return self.n_rows * math.sqrt(2 * rho)
+    @property
+    def depth(self) -> float:
+        """Return n√(2ρ): how many noise scales an empty cell beyond all rows is off the median."""
+        return self.n_rows * math.sqrt(2 * self.rho)
 
     def counts(self, n_columns: int) -> float:
         """Return Q for so many columns."""
@@ -109,11 +105,6 @@ def marginals_share(regime: Regime, n_numeric: int) -> float:
     return clamp(min(clamp(100 / q**2, 0.06, MOST_MARGINALS), q**2 / 1000), 0.001, MOST_MARGINALS)
 
 
-def feature_range(regime: Regime, n_numeric: int) -> float:
-    """Return the half-width of a clipping range, in scales."""
-    return clamp(regime.counts(n_numeric) / 12, 2.0, 7.0)
-
-
 def point_share(regime: Regime, n_points: int) -> float:
     """Return the share of ρ at which 5 % of the rows, in four octaves, are detected off points.
 
@@ -122,11 +113,6 @@ def point_share(regime: Regime, n_points: int) -> float:
     needed = n_points * (2 * 20 * POINT_NOISES / regime.n_rows) ** 2 / (2 * regime.rho)
     share = clamp(needed, 0.05, 0.12)
     return share if needed <= 25 * share else 0.0
-
-
-def binary_share(regime: Regime, n_binary: int) -> float:
-    """Return the share of ρ for the means of 0/1 columns, where they are released alone."""
-    return clamp(10 * n_binary / (regime.n_rows**2 * regime.rho), 0.01, 0.1)
 
 
 # --- the residuals' scale and the features' spread ------------------------------------------------
@@ -181,19 +167,10 @@ def cell_clip(regime: Regime, *, spread: float) -> float:
 
 # --- the refit ------------------------------------------------------------------------------------
 
-ROWS_PER_REFIT, MOST_REFITTED = 10, 500
-"""Least number of rows for each feature that is fitted at once, and most of such features, for the
-time that it takes. Conventional."""
-
 
 def refit_share(regime: Regime) -> float:
     """Return the part of what is left that the refit takes from the path."""
     return clamp(regime.signal / 100, 0.25, 0.5)
-
-
-def most_refitted(regime: Regime) -> int:
-    """Return how many features are refitted at most."""
-    return max(1, min(int(regime.drawn) // ROWS_PER_REFIT, MOST_REFITTED))
 
 
 # --- how good it is -------------------------------------------------------------------------------

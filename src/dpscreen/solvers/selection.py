@@ -23,7 +23,6 @@ from dpscreen.solvers.base import (
     Spending,
     Task,
     intercept_move,
-    move_constant,
     release_scale,
     scale_cost,
 )
@@ -36,59 +35,41 @@ Choose = Callable[[int, ExactPoint], Vertex]
 """Takes a point before step t = 0, 1, … and returns the feature and the sign of the step."""
 
 
-class Admission:
-    """Which candidates may be chosen: the features offered, until `limit` entered (Lemma 7).
-
-    Constants are no features, and are never shut out.
-    """
-
-    def __init__(
-        self, features: Integers, limit: int | None = None, *, constants: Sequence[int] = ()
-    ) -> None:
-        self._entered: set[int] = set()
-        self._constants = list(constants)
-        self._limit = len(features) if limit is None else limit
-        self.allowed = np.append(features, self._constants).astype(np.int64)
-
-    def enter(self, candidate: int) -> None:
-        """Count a feature that was chosen; the last one admitted closes the door."""
-        if candidate in self._constants:
-            return
-        self._entered.add(candidate)
-        if len(self._entered) == self._limit:
-            self.close()
-
-    @property
-    def n_entered(self) -> int:
-        """Return the number of distinct features selected so far."""
-        return len(self._entered)
-
-    def close(self) -> None:
-        """Admit no feature from now on that was not selected before."""
-        self.allowed = np.array(sorted(self._entered) + self._constants, dtype=np.int64)
-
-
 class Selector:
     """Chooses a signed candidate by noisy max over clipped sums.
 
-    (docs/theory/mechanisms.md, Lemmas 1 and 2; docs/theory/exactness.md, Lemma 8.) Cells are
-    clipped to ±cell_clip for the choice alone; the point moves along whole columns.
+    Candidates are the features offered, until `limit` of them entered, and constants, which are
+    never shut out. Cells are clipped to ±cell_clip for the choice alone; the point moves along
+    whole columns (docs/theory/mechanisms.md, Lemmas 1, 2 and 7; docs/theory/exactness.md, Lemma 8).
     """
 
     def __init__(
         self,
         spending: Spending,
-        admission: Admission,
+        features: Integers,
         cost: ZCDP,
         *,
         purpose: str,
         cell_clip: float = 1.0,
+        limit: int | None = None,
+        constants: Sequence[int] = (),
     ) -> None:
-        self._accountant = spending.accountant
+        self._accountant, self._cost, self._purpose = spending.accountant, cost, purpose
         self._cell_clip = int(clamp(cell_clip * LEVELS, 1, LEVELS))
-        self._admission = admission
-        self._cost = cost
-        self._purpose = purpose
+        self._limit = len(features) if limit is None else limit
+        self._constants, self.entered = list(constants), set[int]()
+        self.allowed = np.append(features, self._constants).astype(np.int64)
+
+    def enter(self, candidate: int) -> None:
+        """Count a feature that was chosen; the last one admitted closes the door."""
+        if candidate not in self._constants:
+            self.entered.add(candidate)
+            if len(self.entered) == self._limit:
+                self.close()
+
+    def close(self) -> None:
+        """Admit no feature from now on that was not selected before."""
+        self.allowed = np.array(sorted(self.entered) + self._constants, dtype=np.int64)
 
     def clip_at(self, clip: float) -> None:
         """Clip residuals there from now on; the noise follows."""
@@ -98,11 +79,11 @@ class Selector:
 
     def choose(self, point: ExactPoint) -> Vertex:
         """Release the candidate and the sign of the next step."""
-        allowed = self._admission.allowed
+        allowed = self.allowed
         scores = point.signed_scores(self.clip, allowed, self._cell_clip)
         place, sign = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
         candidate = int(allowed[place])
-        self._admission.enter(candidate)
+        self.enter(candidate)
         return Vertex(candidate, -sign)  # a step against the gradient
 
 
@@ -161,13 +142,13 @@ class PathRun:
     def __init__(self, task: Task, plan: Schedule) -> None:
         self._task, self._plan = task, plan
         self.scale = task.residual_scale
-        self._admission = Admission(task.candidates, task.choices.max_features)
         self._selector = Selector(
             task.spending,
-            self._admission,
+            task.candidates,
             plan.step,
             purpose="stagewise step",
             cell_clip=rules.cell_clip(task.regime, spread=task.spread),
+            limit=task.choices.max_features,
         )
         self._selector.clip_at(task.clip(self.scale))
 
@@ -178,7 +159,8 @@ class PathRun:
             self.scale = release_scale(task, point, self.scale, plan.scale)
             self._selector.clip_at(task.clip(self.scale))
             if plan.intercept.rho:
-                move_constant(task, point, intercept_move(task, point, self.scale, plan.intercept))
+                by = intercept_move(task, point, self.scale, plan.intercept)
+                point.shift(np.array([task.n_features]), np.array([by]))
         return self._selector.choose(point)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.families import GAUSSIAN, Family
+from dpscreen.families import GAUSSIAN
 from dpscreen.privacy import ZCDP, Accountant, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers.base import Choices, Spending
-from dpscreen.solvers.marginals import Marginals, TargetMarginal, standardise_widely
+from dpscreen.solvers.base import Spending, Task
+from dpscreen.solvers.marginals import TargetMarginal, standardise_widely
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.table import TableRelease, TableRule, release_table
 
@@ -110,22 +110,6 @@ def parallel_statement(
 # --- the second half ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Selected:
-    """What the first half released: the model of a family, and where target and features lie.
-
-    `weights` are zero for features that are not selected; `residual` and `start` as in a `Task`.
-    """
-
-    weights: Array
-    units: PublicUnits
-    deviation: float
-    marginals: Marginals | None
-    residual: float | None = None
-    family: Family = GAUSSIAN
-    start: float = 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class SplitTable:
     """What the second half released: a table of some features, in units of its lattice."""
@@ -136,15 +120,15 @@ class SplitTable:
 
 
 def infer(
-    half: SplitHalf, selected: Selected, declared: Array, choices: Choices
+    half: SplitHalf, task: Task, units: PublicUnits, weights: Array, declared: Array
 ) -> SplitTable | str:
     """Release a table of the features with the largest weights, or return why there is none.
 
-    `declared` are the public bounds of the features: they are clipped to nothing narrower.
+    Task, units and weights are those of the first half; a feature that it did not select has weight
+    zero. `declared` are the public bounds of the features, which are clipped to nothing narrower.
     """
-    regime, units, weights = half.spending.regime, selected.units, selected.weights
-    family, start = selected.family, selected.start
-    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), family.information(start))
+    regime, family = half.spending.regime, task.family
+    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), family.information(task.start))
     if not most:
         return "too few rows have the rarer outcome for one coefficient."
     d = len(units.feature_bounds)
@@ -152,17 +136,19 @@ def infer(
     features = np.sort(order[weights[order] != 0])
     if not features.size:
         return "the first half selected no feature at this budget."
-    scale, residual = selected.deviation, selected.residual
-    target = TargetMarginal(units.target_centre, scale, scale, residual=residual)
+    scale = task.deviation
     wide = standardise_widely(
         half.spending,
         half.rows,
         (declared, units.target_bounds),
-        replace(choices, standardize=selected.marginals is not None),
+        replace(task.choices, standardize=task.marginals is not None),
         family=family,
-        known=(selected.marginals, target),
+        known=(
+            task.marginals,
+            TargetMarginal(units.target_centre, scale, scale, residual=task.residual),
+        ),
         n_columns=len(features),
     )
     chosen = np.append(features, d) if units.constant else features
-    release = release_table(wide, chosen, family=family, constant=start)
+    release = release_table(wide, chosen, family=family, constant=task.start)
     return SplitTable(features, wide.units, release)
