@@ -178,8 +178,9 @@ def test_lemma_22_holds_for_bounds_next_to_each_other_wherever_they_are(low, row
     """From 2^52 on their middle is no float: mapped, one end would be 0, and the other 2."""
     bounds = np.array([[low, low + 1.0]])
     assert marginals.is_yes_no(bounds).all()
-    moved = marginals.centred_moments(rows_of([[low + row]]), bounds, np.arange(1), np.array([1]))
-    assert np.linalg.norm(moved) <= marginals.moments_change(0, 1) * 2 * LEVELS
+    given = rows_of([[low + row]]), bounds, np.arange(1), np.array([1])
+    moved, booked = marginals.centred_moments(*given)
+    assert np.linalg.norm(moved) <= booked * 2 * LEVELS
 
 
 @given(
@@ -308,9 +309,11 @@ def test_columns_are_located(shape, width, place):
     inside = (found.ranges[:, 0] <= X) & (found.ranges[:, 1] >= X)
     assert inside.mean(axis=0).min() > 0.97
     assert (np.ptp(found.ranges, axis=1) < 30 * X.std(axis=0)).all()
-    places, ratio = found.on_lattice
-    assert ratio <= rules.MOST_RATIO
-    assert (places[:, 1] >= np.abs(found.ranges.T - found.centres).max(axis=0)).all()
+    paid = spending(len(X), len(bounds))
+    task, units = marginals.standardise(paid, rows_of(X), (bounds, TARGET), Choices())
+    assert task.spread >= 1 / rules.MOST_RATIO
+    reach = np.abs(units.feature_bounds.T - units.feature_centres).max(axis=0)
+    assert (units.feature_half_widths >= reach).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -426,4 +429,4 @@ def test_ranges_lie_inside_declared_bounds_without_a_warning(
     assert (units.feature_half_widths > 0).all()
     assert ends[0, 0] <= units.target_centre <= ends[0, 1]
     assert 0 < task.deviation < math.inf
-    assert 0 < task.spread <= 1
+    assert 1 / rules.MOST_RATIO <= task.spread <= 1

@@ -229,13 +229,17 @@ class Distances:
         (docs/theory/marginals.md, Lemma 68), so that few others are winsorised by themselves.
         """
         rows, n_rows = self.detected if rows is None else rows, n_rows or self.n_rows
-        point = np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]
-        others = np.where(point, 0.0, rows)
-        n_others = others.sum(axis=1)
-        beside = _winsorised(others, np.maximum(n_others, 1.0)) * n_others
+        point = np.where(np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None], rows, 0.0)
+        n_others = (rows - point).sum(axis=1)
         few = n_others < BESIDE_POINT * n_rows
-        apart = (np.where(point, rows, 0.0) @ _SQUARES + beside) / n_rows
-        return _rounded(np.sqrt(np.where(few, apart, _winsorised(rows, n_rows))))
+        winsorised = np.where(few[:, None], rows - point, rows)
+        n_winsorised = np.where(few, np.maximum(n_others, 1.0), n_rows)
+        squares = winsorised @ _SQUARES / n_winsorised
+        for _ in range(WINSOR_ROUNDS):
+            most = np.minimum(_SQUARES, WINSOR**2 * squares[:, None])
+            squares = (winsorised * most).sum(axis=1) / n_winsorised
+        apart = (point @ _SQUARES + squares * n_others) / n_rows
+        return _rounded(np.sqrt(np.where(few, apart, squares)))
 
     @property
     def constant(self) -> Mask:
@@ -250,15 +254,6 @@ class Distances:
         near = distances[:, None] >= _OUTER_ENDS
         doubt = 2 * self.noise[:, 0] * np.sqrt(near.sum(axis=1))
         return np.asarray((self.counts * near).sum(axis=1) >= self.n_rows / 2 + doubt)
-
-
-def _winsorised(rows: Array, n_rows: Array | float) -> Array:
-    """Return mean squares in which distances beyond WINSOR of their roots count as that."""
-    square = rows @ _SQUARES / n_rows
-    for _ in range(WINSOR_ROUNDS):
-        most = WINSOR**2 * square[:, None]
-        square = (rows * np.minimum(_SQUARES, most)).sum(axis=1) / n_rows
-    return np.asarray(square)
 
 
 # --- releases of histograms -----------------------------------------------------------------------
@@ -342,11 +337,16 @@ class Columns:
         centres = _rounded(np.clip(fit.centre, -1, 1))
         counts, noise = released(self.by_octave(centres), DISTANCES, shares[1])
         distances = Distances(counts, np.full((n_columns, 1), noise), n_rows)
+        # Again for point masses, at a share at which 5 % of the rows, in four octaves, are detected
+        # beside them; but not where not even a quarter would be.
         points = np.flatnonzero(distances.constant)
-        more = rules.point_share(spending.regime, len(points)) * n_columns / max(len(points), 1)
-        if points.size and more:
-            columns = replace(self, chosen=self.chosen[points])
-            again, noise = released(columns.by_octave(centres[points]), DISTANCES, more)
+        needed = len(points) * (2 * 20 * DETECTED / n_rows) ** 2 / (2 * spending.regime.rho)
+        more = clamp(needed, 0.05, 0.12)
+        if points.size and needed <= 25 * more:
+            columns, more = replace(self, chosen=self.chosen[points]), more * n_columns
+            again, noise = released(
+                columns.by_octave(centres[points]), DISTANCES, more / len(points)
+            )
             counts, noises = counts.copy(), distances.noise.copy()
             weight = noises[points] ** 2 / (noises[points] ** 2 + noise**2)
             counts[points] += weight * (again - counts[points])
@@ -554,19 +554,6 @@ class Marginals:
         return np.where(narrow[:, None], np.stack((lower, upper), axis=1), self.declared)
 
     @property
-    def on_lattice(self) -> tuple[Array, float]:
-        """Return centre and half-width R·scale of every feature, no less than its range; and R.
-
-        That is the largest distance of a clipping range's end from its centre, in scales.
-        """
-        low, high = self.ranges.T
-        reach = np.maximum(high - self.centres, self.centres - low)
-        varying = ~self.constant & (np.arange(len(reach)) != self.whole)
-        largest = float((reach / self.scales)[varying].max(initial=1.0))
-        ratio = clamp(largest, 1.0, rules.MOST_RATIO)
-        return np.stack((self.centres, np.maximum(ratio * self.scales, reach)), axis=1), ratio
-
-    @property
     def at_ends(self) -> tuple[tuple[int, str], ...]:
         """Return features whose rows share one value, and the end of the bounds at which that is.
 
@@ -659,11 +646,12 @@ def release_marginals(
     # declared with two values nothing else is known, so that these are used anyway.
     halved = found.two[measured]
     weights = np.where(halved, 1, 2)
+    sums, change = centred_moments(rows, found.ranges, measured, weights)
     noisy, noise = release_sums(
         spending.accountant,
-        centred_moments(rows, found.ranges, measured, weights),
+        sums,
         units_per_one=2 * LEVELS,
-        change=moments_change(int((~halved).sum()), int(halved.sum())),
+        change=change,
         cost=spending.share(share),
         purpose="features: means and mean squares",
     )
@@ -676,20 +664,19 @@ def release_marginals(
     return replace(found, centres=centres, scales=scales, two=two, constant=constant)
 
 
-def moments_change(n_whole: int, n_halved: int) -> float:
-    """Return how far one row moves `centred_moments` in L2 (docs/theory/marginals.md, Lemma 22)."""
-    return math.sqrt(1.25 * n_whole + 0.3125 * n_halved)
-
-
 def centred_moments(
     rows: RowSource, bounds: Array, chosen: Integers, weights: Integers
-) -> Integers:
-    """Return Σv and Σ(v² − ½) of the chosen columns, in 1/2^15; half of both if the weight is 1.
+) -> tuple[Integers, float]:
+    """Return Σv and Σ(v² − ½) of the chosen columns, and how far one row moves them in L2.
 
-    v is the cell in units in which its clip bounds are −1 and 1. The other weight is 2.
+    v is the cell in units in which its clip bounds are −1 and 1. Sums are in 1/2^15: half of both
+    if the weight is 1, and else it is 2 (docs/theory/marginals.md, Lemma 22).
     """
     first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, chosen))
-    return np.concatenate((weights * first, weights * (second - LEVELS // 2 * rows.n_rows)))
+    n_halved = int((weights == 1).sum())
+    change = math.sqrt(1.25 * (len(weights) - n_halved) + 0.3125 * n_halved)
+    centred = second - LEVELS // 2 * rows.n_rows
+    return np.concatenate((weights * first, weights * centred)), change
 
 
 def read_moments(
@@ -730,15 +717,22 @@ def standardise(
     even = choices.standardize == "auto"
     target = release_target(spending, rows, bounds[1], family=family, even=even)
     found = release_marginals(spending, rows, bounds[0], choices, even=even)
-    features_at, ratio = (None, None) if found is None else found.on_lattice
-    ranges = bounds[0] if found is None else found.ranges
-    task, units = _on_lattice(
-        spending, rows, (ranges, features_at), bounds[1], target, choices, family
-    )
-    spread = 1 / ratio if ratio else _release_spread(spending, task.design)
-    at_ends = () if found is None else found.at_ends
-    narrowed = bool((ranges != bounds[0]).any())
-    return replace(task, spread=spread, at_ends=at_ends, narrowed=narrowed, marginals=found), units
+    if found is None:
+        declared = bounds[0], None
+        task, units = _on_lattice(spending, rows, declared, bounds[1], target, choices, family)
+        return replace(task, spread=_release_spread(spending, task.design)), units
+
+    # Half-widths are R·scale, no less than ranges: R is the most scales from a centre to an end.
+    low, high = found.ranges.T
+    reach = np.maximum(high - found.centres, found.centres - low)
+    varying = ~found.constant & (np.arange(len(reach)) != found.whole)
+    largest = float((reach / found.scales)[varying].max(initial=1.0))
+    ratio = clamp(largest, 1.0, rules.MOST_RATIO)
+    features = found.ranges, np.stack((found.centres, np.maximum(ratio * found.scales, reach)), 1)
+    task, units = _on_lattice(spending, rows, features, bounds[1], target, choices, family)
+    narrowed = bool((found.ranges != bounds[0]).any())
+    task = replace(task, spread=1 / ratio, at_ends=found.at_ends, narrowed=narrowed)
+    return replace(task, marginals=found), units
 
 
 def _on_lattice(

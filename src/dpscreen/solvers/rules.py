@@ -87,9 +87,6 @@ RARE = 0.36
 MOST_MARGINALS = 0.4
 """Largest share of the budget for marginals of the features. Tuned."""
 
-POINT_NOISES = 4.5
-"""Standard deviations of noise above which rows off a point mass are detected. Conventional."""
-
 MOST_RATIO = 64.0
 """Most scales from a centre to an end of a range: the lattice divides that by 2^14. Derived."""
 
@@ -103,16 +100,6 @@ def marginals_share(regime: Regime, n_numeric: int) -> float:
     """Return the share of ρ for the marginals of numeric columns."""
     q = regime.counts(n_numeric)
     return clamp(min(clamp(100 / q**2, 0.06, MOST_MARGINALS), q**2 / 1000), 0.001, MOST_MARGINALS)
-
-
-def point_share(regime: Regime, n_points: int) -> float:
-    """Return the share of ρ at which 5 % of the rows, in four octaves, are detected off points.
-
-    Nothing where not even a quarter would be.
-    """
-    needed = n_points * (2 * 20 * POINT_NOISES / regime.n_rows) ** 2 / (2 * regime.rho)
-    share = clamp(needed, 0.05, 0.12)
-    return share if needed <= 25 * share else 0.0
 
 
 # --- the residuals' scale and the features' spread ------------------------------------------------
