@@ -18,6 +18,8 @@ from dpscreen.solvers.rules import Regime
 DECLARED = np.array([[-100.0, 100.0], [0.0, 1.0]])
 RELEASED = np.array([[-3.0, 5.0], [0.0, 1.0]])
 PURPOSE = "range of the features in predictions"
+PUBLIC = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
+pytestmark = pytest.mark.filterwarnings("ignore:random_state makes the noise")
 
 
 def ranged(X, y, loss=SQUARED, weights=(2.0, -1.0, 0.5)):
@@ -63,11 +65,9 @@ def table(effect, n=20_000):
 
 def fitted(effect, **parameters):
     X, y = table(effect)
-    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
-    return PrivateLasso(**given | {"target_bounds": (-1000, 1000)} | parameters).fit(X, y)
+    return PrivateLasso(**PUBLIC | {"target_bounds": (-1000, 1000)} | parameters).fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore:random_state makes the noise")
 def test_linear_tails_are_used_more_often_than_flat_ones():
     def widths(effect):
         models = [fitted(effect, random_state=seed) for seed in range(5)]
@@ -77,7 +77,6 @@ def test_linear_tails_are_used_more_often_than_flat_ones():
     assert np.median(linear) > 3 * np.median(flat)
 
 
-@pytest.mark.filterwarnings("ignore:random_state makes the noise")
 def test_the_comparison_is_booked_at_its_share():
     model = fitted(lambda x: 3 * x)
     (use,) = [one for one in model.privacy_.mechanisms if one.purpose == PURPOSE]
@@ -95,11 +94,9 @@ def test_few_rows_and_declared_bounds_make_no_comparison():
     assert share(30_000, narrowed=False) == 0
 
 
-@pytest.mark.filterwarnings("ignore:random_state makes the noise")
 def test_binary_outcomes_have_a_range_too():
     X, y = table(lambda x: x)
-    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
-    model = PrivateLogisticLasso(**given).fit(X, y > 5)
+    model = PrivateLogisticLasso(**PUBLIC).fit(X, y > 5)
     assert PURPOSE in {one.purpose for one in model.privacy_.mechanisms}
 
 
@@ -119,10 +116,8 @@ def test_the_losses_are_the_same_in_all_units_of_the_target(unit):
     assert losses[0][0] != losses[0][1]
 
 
-@pytest.mark.filterwarnings("ignore:random_state makes the noise")
 def test_a_target_of_large_numbers_has_a_range_and_a_quality():
     X, y = table(lambda x: 3 * x)
-    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
-    model = PrivateLasso(**given, target_bounds=(-1e12, 1e12)).fit(X, 1e9 * y)
+    model = PrivateLasso(**PUBLIC, target_bounds=(-1e12, 1e12)).fit(X, 1e9 * y)
     assert model.fallback_ is None
     assert hasattr(model, "quality_")

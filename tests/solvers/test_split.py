@@ -15,8 +15,9 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpscreen
@@ -47,8 +48,8 @@ SETTING = {
     "target_bounds": (-12, 12),
     "inference": "split",
 }
-OUTCOME_SETTING = {
-    **{"epsilon": EPSILON, "delta": DELTA, "feature_bounds": (-6, 6), "inference": "split"}
+OUTCOME_SETTING = {name: SETTING[name] for name in ("epsilon", "delta", "inference")} | {
+    "feature_bounds": (-6, 6)
 }
 EFFECTS = (1.0, -0.7, 0.5, 0.3)
 
@@ -190,9 +191,7 @@ def test_the_statement_lists_both_halves_and_the_larger_rho(case, model):
     assert len(sums) == 2
     for total in sums.values():
         assert counted + total == pytest.approx(limit, rel=1e-9)
-    text = " ".join(str(privacy).split())
-    assert "secret coin" in text
-    assert "larger of the two sums, not their total" in text
+    assert split.PARALLEL in privacy.public
     assert not privacy.rows_disclosed
     classes = [one for one in privacy.mechanisms if "of the second class" in one.purpose]
     halves = ["first half"] * (case.family is BINOMIAL)
@@ -384,10 +383,6 @@ def test_intervals_are_of_effects_and_hold_released_values_only(case, model):
     X, y = case.rows
     found = model.inference_
     assert found.available
-    assert "not simultaneous" in found.wording
-    linear = "model of log-odds of" if case.family is BINOMIAL else "model of"
-    assert f"{linear} the features with an interval alone, and a constant" in found.wording
-    assert "Intervals were sought" not in found.wording or case.family is BINOMIAL
     by_feature = {row.feature: row for row in found.intervals}
     for feature, effect in enumerate(case.effects):
         row = by_feature[feature]
@@ -396,12 +391,10 @@ def test_intervals_are_of_effects_and_hold_released_values_only(case, model):
         assert 3.9 < (row.high - row.low) / row.standard_error < 5.6  # of a t law
         assert row.coefficient == pytest.approx(effect, abs=5.5 * row.standard_error + 0.02)
         assert row.standard_error < 0.15
-    assert "x0: " in str(found)
     without = case.fit(inference=None)
     assert set(vars(model)) - set(vars(without)) == {"inference_"}
     assert not model.quality_.in_sample
     assert without.quality_.in_sample
-    assert "the model was not fitted with inference='split'" in without.explain()
     assert y[:3].tobytes() not in pickle.dumps(model)
     assert X[:3, 0].tobytes() not in pickle.dumps(model)
 
@@ -420,22 +413,19 @@ def test_units_and_names_are_the_users():
 
 
 def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):
-    odds_model = fitted("binomial")
-    odds_model.save(tmp_path / "model.json")
-    loaded = dpscreen.load(tmp_path / "model.json")
+    odds_model, file = fitted("binomial"), tmp_path / "model.json"
+    odds_model.save(file)
+    loaded, summary = dpscreen.load(file), odds_model.summary()
     assert loaded.inference_ == odds_model.inference_
-    assert str(loaded.summary()) == str(odds_model.summary())
-    row = next(one for one in odds_model.summary().rows if one.feature == "x0")
-    low, refit, high = odds_model.summary().shown_interval(row)
+    assert str(loaded.summary()) == str(summary)
+    row = next(one for one in summary.rows if one.feature == "x0")
+    low, refit, high = summary.shown_interval(row)
     assert refit == pytest.approx(math.exp(row.refit * row.step))
     assert low < refit < high
-    (line,) = (one for one in str(odds_model.summary()).splitlines() if one.startswith("x0 "))
-    assert [float(cell) for cell in line.split()[-3:]] == pytest.approx(
-        [refit, low, high], rel=1e-3
-    )
-    told = odds_model.explain()
-    assert "is what the interval is for, both as odds ratios with the step" in told
-    assert {"refit", "low", "high", "odds_ratio"} <= set(odds_model.summary().frame)
+    (line,) = (one for one in str(summary).splitlines() if one.startswith("x0 "))
+    cells = [float(cell) for cell in line.split()[-3:]]
+    assert cells == pytest.approx([refit, low, high], rel=1e-3)
+    assert {"refit", "low", "high", "odds_ratio"} <= set(summary.frame)
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -450,7 +440,6 @@ def test_too_few_rows_are_refused_and_not_split(case):
     without = case.fit(few, epsilon=0.5, random_state=2, inference=None)
     np.testing.assert_array_equal(model.coef_, without.coef_)
     assert "first half" not in str(model.privacy_)
-    assert "too few rows" in model.explain()
     assert not hasattr(without, "inference_")
 
 
@@ -499,16 +488,6 @@ def test_with_a_category_the_slope_is_held_and_not_that_of_clipped_rows():
     assert found["dose"].standard_error < 0.01
     assert found["dose"].coefficient == pytest.approx(2, abs=4 * found["dose"].standard_error)
     assert found["ward=B"].coefficient == pytest.approx(3, abs=4 * found["ward=B"].standard_error)
-
-
-def test_why_other_features_have_no_interval_is_said():
-    rng = np.random.default_rng(37)
-    X = rng.normal(size=(2000, 12))
-    setting = SETTING | {"epsilon": 1.0}
-    model = PrivateLasso(**setting, random_state=0).fit(X, X.sum(axis=1) + rng.normal(size=2000))
-    tried = len(model.inference_.intervals)
-    assert 1 < tried < np.count_nonzero(model.coef_)
-    assert f"Intervals were sought for {tried} features" in model.inference_.wording
 
 
 def test_why_odds_have_no_interval_is_told_by_name():
@@ -649,24 +628,11 @@ def test_coverage_in_a_small_setting():
     assert found > 0.86
 
 
+@cache
 def projection(features):
-    """Return the coefficients of chosen features alone: others add to the log-odds' spread.
-
-    Features are normal and independent, so one number tells by how much all are smaller.
-    """
-    effects = np.zeros(10)
-    effects[:4] = EFFECTS
-    kept = effects[list(features)]
-    nodes, parts = np.polynomial.hermite_e.hermegauss(60)
-    inside, outside = np.linalg.norm(kept), math.sqrt(float(effects @ effects - kept @ kept))
-    line = inside * nodes[:, None] + outside * nodes[None, :] - 0.5
-    chances = (expit(line) * parts).sum(axis=1) / parts.sum()
-
-    def off(pair):
-        residual = parts * (expit(pair[0] * inside * nodes + pair[1]) - chances)
-        return residual.sum(), (residual * nodes).sum()
-
-    return optimize.fsolve(off, (1.0, -0.5))[0] * kept
+    """Return the coefficients of chosen features alone, from 500 000 rows: others widen the law."""
+    X, y = outcomes(99, n_rows=500_000)
+    return LogisticRegression(C=1e9).fit(X[:, features], y).coef_[0]
 
 
 def test_coverage_of_log_odds_in_a_small_setting():
@@ -675,7 +641,7 @@ def test_coverage_of_log_odds_in_a_small_setting():
     for seed in range(30):
         model = CASES["binomial"].fit(outcomes(seed + 100), quality=False, random_state=seed)
         found = model.inference_.intervals
-        truth = projection([one.feature for one in found])
+        truth = projection(tuple(one.feature for one in found))
         covered += [one.low <= true <= one.high for one, true in zip(found, truth, strict=True)]
     assert len(covered) > 90
     assert np.mean(covered) > 0.85

@@ -235,7 +235,7 @@ class MovingPoint:
     def steps(self) -> Iterator[int]:
         """Yield every step; halfway renew scale and intercept, and the intercept after the last."""
         for t in range(self.plan.n_iter):
-            if t == self.plan.halfway:
+            if t == self.plan.n_iter // 2:
                 self.deviation = release_scale(
                     self.task, self.point, self.deviation, self.plan.scale
                 )

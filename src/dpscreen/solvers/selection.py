@@ -130,11 +130,6 @@ class Schedule:
         left = ZCDP(budget.rho - scale.rho - intercept.rho)
         return cls(n_iter, scale, intercept / n_intercepts, left / n_iter)
 
-    @property
-    def halfway(self) -> int:
-        """Return before which step the scale and the intercept are renewed."""
-        return self.n_iter // 2
-
 
 class PathRun:
     """The private side of a stagewise path: what selects, and what is renewed on the way."""
@@ -155,7 +150,7 @@ class PathRun:
     def choose(self, t: int, point: ExactPoint) -> Vertex:
         """Release the residuals' scale and move the intercept when that is due, then select."""
         task, plan = self._task, self._plan
-        if t == plan.halfway:
+        if t == plan.n_iter // 2:
             self.scale = release_scale(task, point, self.scale, plan.scale)
             self._selector.clip_at(task.clip(self.scale))
             if plan.intercept.rho:
