@@ -58,12 +58,13 @@ def test_a_score_has_the_posterior_of_linear_algebra():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 4))
     gram, value, prior = root.T @ root, rng.normal(size=4), rng.uniform(0.5, 2, size=4)
-    posterior = Posterior(gram, 0.0, 1e-9, np.ones(1))
+    posterior = Posterior(gram, 0.0, 1e-9, prior[3:])
     posterior.update(Score(np.zeros(4), value, 0.5), 1.0, 2.0)
-    mean, spread = posterior.given(prior)
+    mean, root_of_covariance = posterior.given(prior[:3])
     covariance = 0.5**2 * np.eye(4) + 2 * gram
     precision = gram @ np.linalg.solve(covariance, gram) + np.diag(1 / prior)
-    np.testing.assert_allclose(spread, np.linalg.inv(precision), rtol=1e-8)
+    found = root_of_covariance @ root_of_covariance.T
+    np.testing.assert_allclose(found, np.linalg.inv(precision), rtol=1e-8)
     expected = np.linalg.solve(precision, gram @ np.linalg.solve(covariance, value))
     np.testing.assert_allclose(mean, expected, rtol=1e-8)
 
