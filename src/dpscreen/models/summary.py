@@ -315,7 +315,7 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
     what = "units" if release.of_units else "rows"
     if release.table is not None and release.table.is_shiftable:
-        lines.append(f"groups under {release.table.undetected:.0f} {what} can hide")
+        lines.append(f"smallest detectable group: {release.table.undetected:.0f} {what}")
     if release.table is not None and release.intervals and release.table.shortened >= 1:
         lines.append(f"{release.table.shortened:.0f} high-leverage {what}")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
