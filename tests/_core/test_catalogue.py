@@ -31,7 +31,7 @@ def test_a_message_is_the_text_of_its_code_in_a_voice():
 COMPOSED = {
     *("must", "instead", "learns", "fallback", "step"),
     *("statement", "ledger", "not-a-ledger", "damage"),
-    *("signal", "detected", "needed"),
+    *("signal", "detected", "needed", "parameter"),
 }
 """Sections whose codes are put together; the part behind the point is in the sources."""
 CODE_AT = {"message": 0, "fault": 0, "usage": 0, "failure": 0, "quietly": 1, "each_quietly": 1}

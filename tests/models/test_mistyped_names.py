@@ -18,7 +18,7 @@ def schema():
 
 
 def test_columns_of_a_table_that_does_not_fit_its_schema():
-    told = r"it lacks 'income' and .* of column 2\. Is column 2 'income'\?"
+    told = r"it lacks 'income' and .* column 2\. Is column 2 'income'\?"
     with pytest.raises(TableProblem, match=told):
         match_names("t.csv", ["age", "incom", "cost"], schema())
 

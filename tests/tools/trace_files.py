@@ -22,7 +22,7 @@ from dpscreen import PrivateLasso
 from dpscreen.cli.app import dpscreen as app
 
 SOURCE = Path(dpscreen.__file__).parent
-MOST = {"PrivateLasso.fit": 33, "dpscreen fit": 59}
+MOST = {"PrivateLasso.fit": 33, "dpscreen fit": 60}
 """How many files are still easy to follow."""
 
 SCHEMA = {

@@ -14,8 +14,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from html import escape
 
-WIDTH = 79
-"""How long lines of text are: a terminal has 80 columns, unless somebody widens it."""
+WIDTH, WIDEST_NOTE = 79, 100
+"""How long lines of text are: a terminal has 80 columns, unless somebody widens it; and notes below
+a table, which may be wider itself."""
 
 # --- bounds in few digits, rounded to the side on which they still hold ---------------------------
 
@@ -348,7 +349,7 @@ class PrintedTable(ABC):
         head, *body = (aligned(row, widths) for row in cells)
         across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
         yield from (self.title, "=" * across, head, "-" * across, *body, "=" * across)
-        wide = max(across, WIDTH)
+        wide = max(across, WIDEST_NOTE)
         yield from (textwrap.fill(note, wide, break_on_hyphens=False) for note in self.notes)
 
 

@@ -160,8 +160,7 @@ class OutcomeQuality(Measured):
         far[[len(places), len(places) + 1]] = np.maximum(most - clip, 0.0) / clip
         rounding = 1 / (2 * PER_UNIT * clip) + 1 / (2 * LEVELS)
         half = releases.mean(found, [table.weighted(far)], WIDEST_FACTOR, rounding)
-        value, least, largest = (2 * clip * one for one in half[:3])
-        deviance = Measure(value, least, largest, half.reason)
+        deviance = half if half.reason else Measure(*(2 * clip * one for one in half[:3]))
         return cls(
             **cls.fields(auc, deviance),
             null_deviance=2 * float(np.logaddexp(0, null) - null * expit(null)),

@@ -241,10 +241,9 @@ UNRELIABLE = "sign not reliable"
 NO_INTERVAL, ONE_VALUE = "no interval", "most rows share one value"
 ADJUSTED_FOR = "adjusted for, not estimated"
 CLIPPED = "clipped residuals may move it by half a standard error or more"
-EXPLAINED = " (explain() says why)"
 
 
-def marks_of(release: Release, where: str = EXPLAINED) -> tuple[dict[int, str], str]:
+def marks_of(release: Release, where: str = "") -> tuple[dict[int, str], str]:
     """Return footnote letters by feature, and the line that explains them, in full if it is short.
 
     In brief, cautions that differ in their reasons alone share a letter, and `where` says where the

@@ -757,8 +757,8 @@ class TableEngine:
         private += self._by_leverage_and_held(directions, squares, curvature, doubt, estimate)
         private += self.nuisance.variances if self.nuisance else 0.0
         moved = np.abs(self.users @ way)
-        if not family.quadratic:  # a Newton step is off by half the change of curvature on its way
-            private += (np.maximum(self._moved(way), self.steps * moved) * moved / 2) ** 2
+        if not family.quadratic:  # the curvature changes along the way
+            private += (np.maximum(self._moved(way), self.steps * moved) * moved) ** 2
             short = (self.users @ curvature.axes) * (curvature.axes.T @ estimate.last)
             private += (short @ (curvature.values / flat - 1)) ** 2  # by floored steps
 
