@@ -160,7 +160,8 @@ class OutcomeQuality(Measured):
         far[[len(places), len(places) + 1]] = np.maximum(most - clip, 0.0) / clip
         rounding = 1 / (2 * PER_UNIT * clip) + 1 / (2 * LEVELS)
         half = releases.mean(found, [table.weighted(far)], WIDEST_FACTOR, rounding)
-        deviance = half if half.reason else Measure(*(2 * clip * one for one in half[:3]))
+        value, least, largest = (2 * clip * one for one in half[:3])
+        deviance = half if half.reason else Measure(value, least, largest)
         return cls(
             **cls.fields(auc, deviance),
             null_deviance=2 * float(np.logaddexp(0, null) - null * expit(null)),

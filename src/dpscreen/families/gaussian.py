@@ -157,8 +157,8 @@ class Quality(Measured):
         r2, square = _from_sums(
             releases, (left, whole), histograms, clips, abs(lean), effects, fitted
         )
-        roots = (unit * math.sqrt(one) for one in square[:3])
-        error = square if square.reason else Measure(*roots)
+        value, low, high = (unit * math.sqrt(one) for one in square[:3])
+        error = square if square.reason else Measure(value, low, high)
         return cls(
             **cls.fields(r2, error),
             in_sample=in_sample,
