@@ -7,7 +7,6 @@ import datetime
 import decimal
 import gc
 import pickle
-import re
 import struct
 import weakref
 
@@ -271,7 +270,7 @@ def test_a_ledger_learns_nothing_of_the_rows(kind, tmp_path, capfd):
         make(kind).fit(X, y, ledger=ledger)
     with listening() as refused:
         make(kind).fit(X, y, ledger=ledger)
-    assert re.search("does not fit|too little budget is left", "".join(refused))
+    assert "does not fit" in "".join(refused)
     exports = [ledger.export("json"), ledger.export("csv")]
     # Times, hashes and nonces hold any digits: only what is told and the numbers are searched.
     words = [word for text in exports for word in text.split('"') if len(word) < 24]

@@ -46,7 +46,6 @@ from dpscreen.models.steps import refuse_learnt_steps
 from dpscreen.privacy import (
     ZCDP,
     Budget,
-    BudgetRefused,
     Noise,
     PrivacyLedger,
     PrivacyStatement,
@@ -108,12 +107,7 @@ class Charges:
         self.ledger.check_unit(str(self.unit))
         left = self.ledger.remaining
         if left < self.limit:
-            rho, of = {"needed": float(self.limit), "left": float(left)}, self.ledger.dataset
-            raise BudgetRefused(
-                message("fit.budget-left", **rho, dataset=of),
-                remaining=left,
-                epsilon=left.epsilon(self.ledger.budget.delta),
-            )
+            raise self.ledger.refused(self.limit, left)
 
     def book(self, cost: ZCDP | None = None) -> None:
         """Book a part of the limit for good, or what is left of it; or raise `BudgetRefused`."""

@@ -264,7 +264,7 @@ class PrivacyLedger:
             self._check_unit(chain, asked.unit)
             entry = chain.sealed(asked)
             if chain.spent + entry.cost > self.total:
-                raise self._refused(entry.cost, ZCDP(self.total.rho - chain.spent.rho))
+                raise self.refused(entry.cost, ZCDP(self.total.rho - chain.spent.rho))
             if marks:
                 KnownRows.of(self.path).admit(marks, self.path, others=self._other_rows)
             content.append(entry)
@@ -385,7 +385,8 @@ class PrivacyLedger:
             named = {"path": str(self.path), "known": chain.unit, "unit": unit}
             raise WrongUnit(message("ledger.other-unit", **named))
 
-    def _refused(self, cost: ZCDP, remaining: ZCDP) -> BudgetRefused:
+    def refused(self, cost: ZCDP, remaining: ZCDP) -> BudgetRefused:
+        """Return the error of a reservation that exceeds what remains."""
         delta = self.budget.delta
         epsilon = affordable_epsilon(remaining, delta)
         reason = message(
