@@ -126,7 +126,7 @@ def test_a_table_that_is_fitted_books_its_whole_budget(kind, ledger):
 def test_nothing_is_booked_where_the_ledger_does_not_cover_the_table(kind, tmp_path):
     small = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=0.5, delta=1e-6)
     estimator, public = KINDS[kind]
-    with pytest.raises(BudgetRefused, match="Nothing was booked") as caught:
+    with pytest.raises(BudgetRefused, match="does not fit") as caught:
         estimator(**public, random_state=1).fit(*table(kind, 500, 20), ledger=small)
     assert small.entries() == ()
     assert caught.value.remaining == small.total
