@@ -336,6 +336,15 @@ def test_a_way_that_is_too_long_is_refused_for_good():
             point.add(0, -1)  # a way back counts too
 
 
+@pytest.mark.parametrize("weight", [2.0**44, -(2.0**44), 2.0**63, -1e300])
+def test_weights_beyond_whole_numbers_are_refused(weight):
+    design = LatticeDesign.from_rows(np.array([[1.0, 0.5], [0.25, -1.0]]), np.array([1.0, 2.0]))
+    with pytest.raises(OverflowError, match="n_iter"):
+        design.at(np.array([weight, 0.0]))
+    with pytest.raises(OverflowError, match="n_iter"):
+        design.at(np.zeros(2)).move(np.array([0]), np.array([-(2**63)]))
+
+
 def test_starting_weights_are_truncated_to_grains():
     design = random_design(50, 4)
     weights, scale = np.array([0.5, -0.3, 0.0, 1e-9]), 0.01

@@ -132,6 +132,18 @@ def test_a_scratch_file_has_no_name_and_holds_the_rows(frame, tmp_path, monkeypa
         np.testing.assert_array_equal(kept.target(), target_of(want))
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a", "b"])], ids=str)
+def test_levels_of_a_stream_are_those_declared(kind):
+    """What its first batch has in a dictionary depends on the rows."""
+    table = pl.DataFrame({"c": ["a", "b"] * 200, "y": [0.0, 1.0] * 200})
+    rows = table.with_columns(pl.col("c").cast(kind)).lazy()
+    setting = {"epsilon": 1, "delta": 1e-6, "target_bounds": (0, 1)}
+    with pytest.raises(ValueError, match="must hold numbers"):
+        PrivateLasso(**setting, feature_bounds={}).fit(rows, "y")
+    model = PrivateLasso(**setting, categories={"c": ["b", "a"]}).fit(rows, "y")
+    assert list(model.feature_names_out_) == ["c=a"]
+
+
 def test_refusals_quote_neither_cells_nor_addresses(frame, database):
     odd = frame.assign(age="secret-cell")
     source = duckdb.from_df(odd).project("person, CAST(age AS DOUBLE) AS age, arm, score")

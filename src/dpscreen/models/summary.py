@@ -316,7 +316,7 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     if release.table is not None and release.table.is_shiftable:
         lines.append(f"smallest detectable group: {release.table.undetected:.0f} {what}")
     if release.table is not None and release.intervals and release.table.shortened >= 1:
-        lines.append(f"high leverage: {release.table.shortened:.0f}")
+        lines.append(f"high leverage: {release.table.shortened:.0f} {what}")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)

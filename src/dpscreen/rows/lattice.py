@@ -101,7 +101,7 @@ class ExactPoint(ABC):
 
     def move(self, features: Integers, grains: Integers) -> None:
         """Add so many grains to the unscaled weights of some features."""
-        self._travelled += int(np.abs(grains).sum())
+        self._travelled += int(np.abs(grains.astype(np.float64)).sum())  # −2^63 has no int64 size
         if self._travelled >= LONGEST_WAY:
             raise OverflowError("too many steps for exact sums; lower n_iter.")
         np.add.at(self._v, features, grains)
@@ -184,7 +184,8 @@ class ExactDesign(ABC):
         """Return the point next to `weights` that lies on the lattice, stored with that scale."""
         grain = FINE_GRAIN if weights.any() else 1
         point = self.start(scale, grain)
-        grains = np.trunc(weights / scale * grain).astype(np.int64)
+        wanted = np.trunc(weights / scale * grain)
+        grains = np.clip(wanted, -LONGEST_WAY, LONGEST_WAY).astype(np.int64)  # that far is refused
         features = np.flatnonzero(grains)
         point.move(features, grains[features])
         return point

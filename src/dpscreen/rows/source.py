@@ -170,9 +170,9 @@ class RowsLost(RuntimeError):
 class RowSource(ABC):
     """Private rows of d features and a target: finite numbers, but that NaN is a missing cell.
 
-    It is counted in no cell of a histogram, and is at the centre of a column wherever its cells are
-    mapped, so that a row moves no sum by more than one whose cells are all there
-    (docs/theory/marginals.md, Lemma 88).
+    It is counted in no cell of a histogram, or in the middle one, and is at the centre of a column
+    wherever its cells are mapped, so that a row moves no sum by more than one whose cells are all
+    there (docs/theory/marginals.md, Lemma 88).
     """
 
     keeps_zero: ClassVar[bool] = False

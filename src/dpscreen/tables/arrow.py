@@ -244,14 +244,24 @@ def _reader_of(rows: Any) -> Any:
 
 
 def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, None, None]:
-    """Yield a source as frames of pandas, of some columns or of all."""
+    """Yield a source as frames of pandas, of some columns or of all.
+
+    Words that are stored once, in a dictionary, are texts here as elsewhere: which there are is
+    known from the rows, and no declaration of levels.
+    """
     reader = _reader_of(rows)
     kept = list(names or reader.schema.names)
     _check_there(kept, reader)
     with closing(reader):  # a connection may serve one reader at a time
         for batch in _read_batches(reader):
             table = pa.table({name: unmixed(batch.column(name)) for name in kept})
-            yield quietly(table.to_pandas, _STREAM)
+            texts = [
+                pa.field(
+                    one.name, one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+                )
+                for one in table.schema
+            ]
+            yield quietly(table.cast(pa.schema(texts)).to_pandas, _STREAM)
 
 
 class StreamBatches(Batches):
