@@ -2,6 +2,7 @@
 "use strict";
 
 document.documentElement.classList.add("scripted-page");
+history.replaceState(null, ""); // going back to the answer of a form asks for the page, not to resend
 
 // --- is anybody there? ---------------------------------------------------------------------------
 
