@@ -279,7 +279,9 @@ def test_a_ledger_that_others_hold_or_read_is_busy_and_books_nothing(ledger, hol
 
 READ_ONLY = """
 import os, sys
+from dpscreen._core.messages import catalogue
 from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+catalogue()  # whoever has no rights below may not read the files of the package either
 if os.getuid() == 0:
     os.setuid(65534)
 try:
