@@ -77,6 +77,15 @@ def test_other_rows_change_nothing_but_releases_whose_costs_are_the_budget(case,
             assert differing(one, shown_by_fit(case.model(), *other, words=False)) == []
 
 
+@each_case
+def test_the_range_that_is_released_predicts(case):
+    widths = []
+    for chosen in range(len(FACTORS)):
+        with record(steer=forced(chosen)):
+            widths.append(np.ptp(case.model().fit(*rows(1)).feature_bounds_[0]))
+    assert widths[0] < widths[1] <= widths[2]
+
+
 def assert_costs_add_up(model, transcript):
     limit = ZCDP.within(Budget(model.epsilon, model.delta))
     costs = [Fraction(0)] * 3
