@@ -249,8 +249,8 @@ class Influences:
 
         # Sizes C, the rows beyond C, and their integral Σ(q − C)₊ (Lemma 28). From the last
         # detected cell on rows fall by a law, each as far as the counts make it likely; before it
-        # they are what cells hold. A group far out is detected by its own cells, whatever noise is
-        # in those beyond.
+        # they are what cells hold. A group of large influences is detected by its own cells,
+        # whatever noise is in those beyond.
         sums = np.append(0.0, np.cumsum(self.counts))
         first, end = np.triu_indices(len(sums), 1)
         clear = sums[end] - sums[first] >= DETECTED * self.noise * np.sqrt(end - first)
